@@ -3,18 +3,14 @@
  * parsed before: what is not JSON is not noticed here.
  */
 
-export interface JsonLines {
-  /** The line, from 1, of the value at a path such as `providers[2].mx`; of the nearest one around it if there is none. */
-  lineOf(path: string): number
-  /** Paths of members that an object has twice: only the last one counts. */
-  repeated: readonly string[]
-}
+export type JsonLines = ReturnType<typeof jsonLines>
 
 /** Values whose places are kept: a file with more is reported by the lines of what contains them. */
 const PLACES_MAX = 100_000
 
-export function jsonLines(text: string): JsonLines {
+export function jsonLines(text: string) {
   const lines = new Map<string, number>([['', 1]])
+  /** Paths of members that an object has twice: only the last one counts. */
   const repeated: string[] = []
   /** Objects and lists around the present place; `count`: finished values of a list. */
   const around: { path: string; isList: boolean; key: string | null; count: number }[] = []
@@ -51,7 +47,8 @@ export function jsonLines(text: string): JsonLines {
   }
 
   return {
-    lineOf(path) {
+    /** The line, from 1, of the value at a path such as `providers[2].mx`; of the nearest one around it if there is none. */
+    lineOf(path: string): number {
       for (let at = path; ; at = at.replace(/(?:^|\.)[^.[\]]*$|\[\d+\]$/, '')) {
         const found = lines.get(at)
         if (found !== undefined || at === '') return found ?? 1

@@ -27,18 +27,7 @@ export interface Pod {
   smtp: readonly string[]
 }
 
-export interface Directory {
-  /**
-   * The pod of the first name that one has. Null: none has any of them.
-   * @throws DirectoryAway where that cannot be known now
-   */
-  find(names: readonly Name[]): Promise<Pod | null>
-  /** The pod of what no pod has, which answers as contracts demand. Null: no pod has a node. */
-  fallback(): Pod | null
-  /** Since the list of pods was read; infinite before the first time. */
-  ageMs(): number
-  close(): void
-}
+export type Directory = Awaited<ReturnType<typeof openDirectory>>
 
 /** A name is not in memory, and cannot be looked up. */
 export class DirectoryAway extends Error {
@@ -72,7 +61,7 @@ const PODS = `SELECT name, http, smtp, to_jsonb(pods) ->> 'hosts' AS hosts FROM 
   WHERE state <> 'moved' ORDER BY name`
 
 /** Reads the list of pods once, whether that succeeds or not, and from then on every second. */
-export async function openDirectory(parts: { query: Query; clock: Clock; log: Logger }): Promise<Directory> {
+export async function openDirectory(parts: { query: Query; clock: Clock; log: Logger }) {
   const { query, clock, log } = parts
   const found = new Map<string, { pod: string; at: number }>()
   const absent = new Map<string, number>()
@@ -177,7 +166,11 @@ export async function openDirectory(parts: { query: Query; clock: Clock; log: Lo
   await readPods().catch(() => {})
   void keepReading()
   return {
-    async find(names) {
+    /**
+     * The pod of the first name that one has. Null: none has any of them.
+     * @throws DirectoryAway where that cannot be known now
+     */
+    async find(names: readonly Name[]): Promise<Pod | null> {
       for (const name of names) {
         const owner = await ownerOf(name)
         const pod = owner === null ? undefined : current().get(owner)
@@ -185,7 +178,9 @@ export async function openDirectory(parts: { query: Query; clock: Clock; log: Lo
       }
       return null
     },
-    fallback: () => [...current().values()].find(({ http }) => http.length > 0) ?? null,
+    /** The pod of what no pod has, which answers as contracts demand. Null: no pod has a node. */
+    fallback: (): Pod | null => [...current().values()].find(({ http }) => http.length > 0) ?? null,
+    /** Since the list of pods was read; infinite before the first time. */
     ageMs: () => clock.monotonic() - podsAt,
     close: () => closing.abort(),
   }

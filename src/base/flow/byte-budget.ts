@@ -8,13 +8,7 @@ import { PassingSet } from './cache.ts'
 /** Called once the bytes are no longer needed. */
 export type Release = () => void
 
-export interface ByteBudget {
-  /**
-   * Resolves when the bytes are granted. Null: not within `waitMs`, or too many wait already.
-   * @param waitMs default: without a limit, also of those that wait
-   */
-  take(bytes: number, waitMs?: number): Promise<Release | null>
-}
+export type ByteBudget = ReturnType<typeof createByteBudget>
 
 /** Each that waits holds a connection and its buffers. */
 const WAITING_MAX = 100
@@ -24,7 +18,7 @@ interface Waiting {
   admit(release: Release): void
 }
 
-export function createByteBudget(totalBytes: number, clock: Clock): ByteBudget {
+export function createByteBudget(totalBytes: number, clock: Clock) {
   const waiting = new PassingSet<Waiting>()
   let freeBytes = totalBytes
 
@@ -48,7 +42,11 @@ export function createByteBudget(totalBytes: number, clock: Clock): ByteBudget {
   }
 
   return {
-    take(wantedBytes, waitMs) {
+    /**
+     * Resolves when the bytes are granted. Null: not within `waitMs`, or too many wait already.
+     * @param waitMs default: without a limit, also of those that wait
+     */
+    take(wantedBytes: number, waitMs?: number): Promise<Release | null> {
       const bytes = Math.min(wantedBytes, totalBytes)
       if (waiting.size === 0 && bytes <= freeBytes) return Promise.resolve(grant(bytes))
       if (waitMs !== undefined && waiting.size >= WAITING_MAX) return Promise.resolve(null)

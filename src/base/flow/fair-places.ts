@@ -8,25 +8,20 @@ interface Place {
   end(): void
 }
 
-export interface FairPlaces {
-  /**
-   * Takes a place, and returns what gives it back. Null: all are taken, and nobody has two more than the newcomer.
-   * @param path as many levels as every other; @param end called when another needs the place, which is given back by then
-   */
-  enter(path: readonly string[], end: () => void): (() => void) | null
-  /** How many are taken. */
-  readonly size: number
-}
-
 /** @param max in all; @param firstMax of one owner of the first level */
-export function createFairPlaces({ max, firstMax }: { max: number; firstMax: number }): FairPlaces {
+export function createFairPlaces({ max, firstMax }: { max: number; firstMax: number }) {
   const taken = new Set<Place>()
 
   return {
-    get size() {
+    /** How many are taken. */
+    get size(): number {
       return taken.size
     },
-    enter(path, end) {
+    /**
+     * Takes a place, and returns what gives it back. Null: all are taken, and nobody has two more than the newcomer.
+     * @param path as many levels as every other; @param end called when another needs the place, which is given back by then
+     */
+    enter(path: readonly string[], end: () => void): (() => void) | null {
       const ofFirst = [...taken].filter((place) => place.path[0] === path[0])
       const needsRoom = ofFirst.length >= firstMax ? ofFirst : taken.size >= max ? [...taken] : null
       if (needsRoom !== null) {

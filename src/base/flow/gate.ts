@@ -1,21 +1,17 @@
 import { TooManyWaiting } from '../process/errors.ts'
 
 /** Lets at most `openMax` tasks run at once; others wait in order, at most `waitingMax` of them. */
-export interface Gate {
-  /**
-   * Resolves when the caller may run; false at once when too many wait already, and when `signal` aborts while the caller
-   * waits, who then leaves the queue.
-   */
-  enter(signal?: AbortSignal): Promise<boolean>
-  /** Must follow every `enter` that resolved to true. */
-  leave(): void
-}
+export type Gate = ReturnType<typeof createGate>
 
-export function createGate(openMax: number, waitingMax: number): Gate {
+export function createGate(openMax: number, waitingMax: number) {
   let open = 0
   const waiting: ((entered: boolean) => void)[] = []
   return {
-    enter(signal) {
+    /**
+     * Resolves when the caller may run; false at once when too many wait already, and when `signal` aborts while the caller
+     * waits, who then leaves the queue.
+     */
+    enter(signal?: AbortSignal): Promise<boolean> {
       if (signal?.aborted) return Promise.resolve(false)
       if (open < openMax) {
         open += 1
@@ -35,7 +31,8 @@ export function createGate(openMax: number, waitingMax: number): Gate {
         signal?.addEventListener('abort', giveUp)
       })
     },
-    leave() {
+    /** Must follow every `enter` that resolved to true. */
+    leave(): void {
       const next = waiting.shift()
       if (next === undefined) open -= 1
       else next(true)

@@ -2,10 +2,7 @@
 import type { Clock } from '../time/clock.ts'
 import { pause } from './pause.ts'
 
-export interface Yielding {
-  /** To be called after each piece of work, which took `ms`: waits when enough has been worked. */
-  after(ms: number, signal: AbortSignal): Promise<void>
-}
+export type Yielding = ReturnType<typeof createYielding>
 
 /** Shorter pauses are put together: a timer is not more exact, and less is measured by it. */
 const PAUSE_MIN_MS = 5
@@ -23,14 +20,12 @@ type BusyTimes = () => { active: number; idle: number }
  * them, work gets `1 - u` of the time and the pauses `u`. Before the first pause half of the time counts as busy.
  * @param times of the main thread
  */
-export function createYielding(
-  clock: Clock,
-  times: BusyTimes = () => performance.eventLoopUtilization(),
-): Yielding {
+export function createYielding(clock: Clock, times: BusyTimes = () => performance.eventLoopUtilization()) {
   let busy = 0.5
   let owedMs = 0
   return {
-    async after(ms, signal) {
+    /** To be called after each piece of work, which took `ms`: waits when enough has been worked. */
+    async after(ms: number, signal: AbortSignal): Promise<void> {
       owedMs += ms * pauseShare(busy)
       if (owedMs < PAUSE_MIN_MS) return
       const before = times()

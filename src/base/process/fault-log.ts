@@ -15,18 +15,16 @@ export const REASON_LENGTH_MAX = 200
 /** Depth up to which causes are followed. */
 const CAUSES_MAX = 8
 
-export interface FaultLog {
-  /** `facts` are members of the line: operation, status, client. */
-  log(log: Logger, error: unknown, facts: Readonly<Record<string, unknown>>, message: string): void
-}
+export type FaultLog = ReturnType<typeof createFaultLog>
 
-export function createFaultLog(clock: Clock): FaultLog {
+export function createFaultLog(clock: Clock) {
   const limits = { stacks: STACKS_PER_SECOND, lines: LINES_PER_SECOND }
   let second = Number.NEGATIVE_INFINITY
   let left = { ...limits }
   let leftOut = 0
   return {
-    log(log, error, facts, message) {
+    /** `facts` are members of the line: operation, status, client. */
+    log(log: Logger, error: unknown, facts: Readonly<Record<string, unknown>>, message: string): void {
       const now = Math.floor(clock.monotonic() / 1000)
       if (now !== second) {
         if (leftOut > 0) log.error({ leftOut }, 'more faults than the log takes in a second')

@@ -11,14 +11,7 @@ export type BackupState = Of<typeof BACKUP>
 
 type Changing = { -readonly [K in keyof BackupState]: BackupState[K] }
 
-export interface Backups {
-  /** @throws Conflict while another one runs */
-  start(target: string, withSecret: boolean): BackupState
-  /** The last backup, if it has this id. */
-  find(id: string): BackupState | null
-  /** Aborts a running backup. */
-  stop(): Promise<void>
-}
+export type Backups = ReturnType<typeof createBackups>
 
 interface BackupParts extends Pick<Core, 'blobs' | 'log'> {
   dataFolder: string
@@ -26,7 +19,7 @@ interface BackupParts extends Pick<Core, 'blobs' | 'log'> {
   version: string
 }
 
-export function createBackups({ dataFolder, secret, version, blobs, log }: BackupParts): Backups {
+export function createBackups({ dataFolder, secret, version, blobs, log }: BackupParts) {
   let last: BackupState | null = null
   let running: RunningBackup | null = null
   let ended: Promise<void> = Promise.resolve()
@@ -49,7 +42,8 @@ export function createBackups({ dataFolder, secret, version, blobs, log }: Backu
   }
 
   return {
-    start(target, withSecret) {
+    /** @throws Conflict while another one runs */
+    start(target: string, withSecret: boolean): BackupState {
       if (running) throw new Conflict('Another backup is running')
       const state: Changing = { id: newId(), state: 'running', progress: null, manifest: null, error: null }
       // Before the database is copied: the blobs that the copy names must exist until they are copied too.
@@ -61,8 +55,10 @@ export function createBackups({ dataFolder, secret, version, blobs, log }: Backu
       ended = follow(state, running, release)
       return state
     },
-    find: (id) => (last?.id === id ? last : null),
-    async stop() {
+    /** The last backup, if it has this id. */
+    find: (id: string) => (last?.id === id ? last : null),
+    /** Aborts a running backup. */
+    async stop(): Promise<void> {
       running?.stop()
       await ended
     },

@@ -34,17 +34,7 @@ interface ApiCall {
 /** The server cannot be reached, or goes on refusing. The message is for a person. */
 export class ApiUnavailable extends Error {}
 
-export interface ApiClient {
-  /** Where it calls, for messages; without a key. */
-  readonly origin: string
-  /**
-   * Resolves to any answer except 429 and 5xx, which are repeated, as are lost connections. A POST carries an
-   * Idempotency-Key, so that a repetition of it has no second effect. A path with a part `.` or `..`, which a foreign name may
-   * be, is not called; the answer is a 400.
-   * @throws ApiUnavailable
-   */
-  call(method: string, path: string, call?: ApiCall): Promise<ApiAnswer>
-}
+export type ApiClient = ReturnType<typeof createApiClient>
 
 export interface ApiClientOptions {
   /** `http(s)://host[:port][/path]`; a path is a prefix of all calls. */
@@ -58,11 +48,17 @@ export interface ApiClientOptions {
 }
 
 /** @throws ApiUnavailable for a URL that is not http or https */
-export function createApiClient(options: ApiClientOptions): ApiClient {
+export function createApiClient(options: ApiClientOptions) {
   const { url, key, fetch = globalThis.fetch, onWait, wait = sleep } = options
   const base = baseOf(url)
   const authorization = `Basic ${Buffer.from(`api:${key}`).toString('base64')}`
 
+  /**
+   * Resolves to any answer except 429 and 5xx, which are repeated, as are lost connections. A POST carries an
+   * Idempotency-Key, so that a repetition of it has no second effect. A path with a part `.` or `..`, which a foreign name may
+   * be, is not called; the answer is a 400.
+   * @throws ApiUnavailable
+   */
   async function call(method: string, path: string, given: ApiCall = {}): Promise<ApiAnswer> {
     const target = base + path
     if (DOT_PART.test(path)) return { status: 400, body: null, text: `${path} has a part that is no name` }
@@ -82,6 +78,7 @@ export function createApiClient(options: ApiClientOptions): ApiClient {
   }
 
   return {
+    /** Where it calls, for messages; without a key. */
     origin: base,
     call,
   }

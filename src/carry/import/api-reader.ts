@@ -9,24 +9,10 @@ export const PAGES_MAX = 100_000
 /** The entries of a page are held together. */
 const TOO_LONG = `cannot be read: a page has more than ${PAGE_ITEMS_MAX} entries`
 
-export interface ApiReader {
-  /** @throws Unreadable for anything but 200, ApiUnavailable if the key is refused */
-  read(path: string): Promise<Record<string, unknown>>
-  /** As itemOf, for an entry that takes calls of its own. */
-  loadedItem(kind: Kind, place: string, name: string, load: () => Promise<Entry>): Promise<Item>
-  /** A list whose pages are linked. The cursor is the query of a link. */
-  linkedSection(
-    id: string,
-    kind: Kind,
-    path: string,
-    limit: number,
-    read: (value: unknown) => Item | Promise<Item>,
-  ): Section
-  /** A list that one answer has as a whole. */
-  wholeSection(id: string, kind: Kind, path: string, read: (answer: ApiAnswer) => Item[]): Section
-}
+export type ApiReader = ReturnType<typeof createApiReader>
 
-export function createApiReader(client: ApiClient): ApiReader {
+export function createApiReader(client: ApiClient) {
+  /** @throws Unreadable for anything but 200, ApiUnavailable if the key is refused */
   async function read(path: string): Promise<Record<string, unknown>> {
     const answer = await client.call('GET', path)
     if (answer.status === 200 && answer.body) return answer.body
@@ -35,6 +21,7 @@ export function createApiReader(client: ApiClient): ApiReader {
     throw new Unreadable(`cannot be read: ${reason}`)
   }
 
+  /** As itemOf, for an entry that takes calls of its own. */
   async function loadedItem(
     kind: Kind,
     place: string,
@@ -49,6 +36,7 @@ export function createApiReader(client: ApiClient): ApiReader {
     }
   }
 
+  /** A list whose pages are linked. The cursor is the query of a link. */
   function linkedSection(
     id: string,
     kind: Kind,
@@ -78,6 +66,7 @@ export function createApiReader(client: ApiClient): ApiReader {
     }
   }
 
+  /** A list that one answer has as a whole. */
   function wholeSection(id: string, kind: Kind, path: string, read: (answer: ApiAnswer) => Item[]): Section {
     return {
       id,

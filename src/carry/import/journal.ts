@@ -45,21 +45,7 @@ export interface Remark {
 /** The folder is of another run, or of another user; the message says so. */
 export class OtherJournal extends Error {}
 
-export interface Journal {
-  /** Null: not begun. */
-  cursorOf(section: string): string | null
-  isDone(section: string): boolean
-  readonly totals: Totals
-  /** True if it continues an earlier run. */
-  readonly isResumed: boolean
-  readonly reportFile: string
-  readonly zoneFile: string
-  /** A page was taken. `totals` are those of the whole run. */
-  taken(section: string, cursor: string, remarks: readonly Remark[], zones: readonly string[]): void
-  sectionDone(section: string): void
-  /** Everything was taken: the next run begins anew. */
-  finish(): void
-}
+export type Journal = ReturnType<typeof openJournal>
 
 interface Line {
   section?: string
@@ -76,7 +62,7 @@ interface Line {
  * @param run says what is read and where it goes. A folder with an unfinished journal of another run is refused.
  * @throws OtherJournal also for a folder that belongs to another user, and for a link or no plain file in place of one of its files
  */
-export function openJournal(folder: string, run: string): Journal {
+export function openJournal(folder: string, run: string) {
   mkdirSync(folder, { recursive: true })
   refuseForeign(folder)
   const file = join(folder, 'journal.jsonl')
@@ -86,6 +72,7 @@ export function openJournal(folder: string, run: string): Journal {
   let totals: Totals = {}
   let sizes = { reportBytes: 0, zoneBytes: 0 }
   const { first, lines } = readLines(file)
+  /** True if it continues an earlier run. */
   const isResumed = lines.length > 1 && !lines.some(({ finished }) => finished)
   if (isResumed) {
     if (first !== run)
@@ -111,18 +98,21 @@ export function openJournal(folder: string, run: string): Journal {
     append(file, `${JSON.stringify({ ...line, totals, ...sizes })}\n`)
   }
   return {
-    cursorOf: (section) => cursors.get(section) ?? null,
-    isDone: (section) => cursors.get(section) === null,
+    /** Null: not begun. */
+    cursorOf: (section: string): string | null => cursors.get(section) ?? null,
+    isDone: (section: string) => cursors.get(section) === null,
     totals,
     isResumed,
     reportFile,
     zoneFile,
-    taken(section, cursor, remarks, zones) {
+    /** A page was taken. `totals` are those of the whole run. */
+    taken(section: string, cursor: string, remarks: readonly Remark[], zones: readonly string[]): void {
       if (remarks.length > 0) append(reportFile, remarks.map((one) => `${JSON.stringify(one)}\n`).join(''))
       if (zones.length > 0) append(zoneFile, zones.map((zone) => `${zone.trimEnd()}\n\n`).join(''))
       write({ section, cursor })
     },
-    sectionDone: (section) => write({ section, cursor: null }),
+    sectionDone: (section: string) => write({ section, cursor: null }),
+    /** Everything was taken: the next run begins anew. */
     finish: () => write({ finished: true }),
   }
 }

@@ -6,26 +6,14 @@
 import { domainToUnicode } from 'node:url'
 import { addressKey } from '../../protocols/mime/address.ts'
 
-export interface Person {
-  /** From `addressKey`. */
-  key: string
-  /** What stands for the address in texts. */
-  pseudonym: string
-  /** For LIKE with ESCAPE '\': matches every text that may name the address, and some others. */
-  pattern: string
-  is(address: string): boolean
-  isIn(text: string): boolean
-  /** With the pseudonym in place of each address; a display name in front of it goes too (RFC 5322 §3.4). */
-  replaced(text: string): string
-  /** The same bytes with zeros in place of the letters, so that nothing moves; null: the address is not in them. */
-  masked(bytes: Buffer): Buffer | null
-}
+export type Person = ReturnType<typeof createPerson>
 
 /** `Name <address>`: characters before the bracket that are looked at. */
 const NAME_LENGTH_MAX = 128
 const NAME_ENDS = /[,;:<>()[\]\r\n]/
 
-export function createPerson(address: string, pseudonymOf: (key: string) => string): Person {
+export function createPerson(address: string, pseudonymOf: (key: string) => string) {
+  /** From `addressKey`. */
   const key = addressKey(address)
   const at = key.lastIndexOf('@')
   const [local, domain] = [key.slice(0, at), key.slice(at + 1)]
@@ -34,15 +22,19 @@ export function createPerson(address: string, pseudonymOf: (key: string) => stri
   const text = textPattern(locals, domains, 'iu')
   const everyText = textPattern(locals, domains, 'giu')
   const bytes = bytePattern(locals, domains)
+  /** What stands for the address in texts. */
   const pseudonym = pseudonymOf(key)
   return {
     key,
     pseudonym,
+    /** For LIKE with ESCAPE '\': matches every text that may name the address, and some others. */
     pattern: `%${selective(local)}%${selective(domains.length > 1 ? '' : domain)}%`,
-    is: (other) => addressKey(other) === key,
-    isIn: (other) => text.test(other),
-    replaced: (other) => (text.test(other) ? replacedIn(other, everyText, pseudonym) : other),
-    masked(given) {
+    is: (other: string) => addressKey(other) === key,
+    isIn: (other: string): boolean => text.test(other),
+    /** With the pseudonym in place of each address; a display name in front of it goes too (RFC 5322 §3.4). */
+    replaced: (other: string) => (text.test(other) ? replacedIn(other, everyText, pseudonym) : other),
+    /** The same bytes with zeros in place of the letters, so that nothing moves; null: the address is not in them. */
+    masked(given: Buffer): Buffer | null {
       const before = given.toString('latin1')
       if (!bytes.test(before)) return null
       const masked = before.replace(new RegExp(bytes, 'gi'), (found) => found.replace(LETTERS, zero))

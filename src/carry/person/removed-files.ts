@@ -4,7 +4,7 @@
  */
 import { DAY_MS, MINUTE_MS } from '../../base/time/durations.ts'
 import type { Core } from '../../core.ts'
-import { createJob, type Job } from '../../platform/jobs/job.ts'
+import { createJob } from '../../platform/jobs/job.ts'
 
 /** A node that was away for longer keeps its files. */
 const KEPT_MS = 30 * DAY_MS
@@ -12,16 +12,11 @@ const KEPT_MS = 30 * DAY_MS
 const OVERLAP_MS = 5 * MINUTE_MS
 const PORTION = 500
 
-export interface RemovedFiles {
-  /** Removes a file here, and soon on the other nodes. */
-  remove(name: string): Promise<void>
-  /** Runs in every process. */
-  job: Job
-}
+export type RemovedFiles = ReturnType<typeof createRemovedFiles>
 
 type RemovedFileParts = Pick<Core, 'store' | 'blobs' | 'clock'>
 
-export function createRemovedFiles({ store, blobs, clock }: RemovedFileParts): RemovedFiles {
+export function createRemovedFiles({ store, blobs, clock }: RemovedFileParts) {
   /** All before that are removed here. */
   let seenTo = 0
 
@@ -48,7 +43,8 @@ export function createRemovedFiles({ store, blobs, clock }: RemovedFileParts): R
   }
 
   return {
-    async remove(name) {
+    /** Removes a file here, and soon on the other nodes. */
+    async remove(name: string): Promise<void> {
       // On SQLite there is one node.
       if (store.kind === 'postgres') {
         const sql = 'INSERT INTO removed_files (name, removed_at) VALUES (?, ?) ON CONFLICT (name) DO NOTHING'
@@ -56,6 +52,7 @@ export function createRemovedFiles({ store, blobs, clock }: RemovedFileParts): R
       }
       await blobs.remove(name)
     },
+    /** Runs in every process. */
     job: createJob({
       ...{ name: 'removed-files', everyMs: MINUTE_MS, scope: 'process' },
       work: (signal) => (store.kind === 'postgres' ? removeHere(signal) : Promise.resolve()),

@@ -20,21 +20,7 @@ export class Refused extends CommandError {
   }
 }
 
-export interface ServiceClient {
-  /**
-   * @param body a form, or a value that is sent as JSON
-   * @throws Refused, NotReached
-   */
-  call(method: string, path: string, body?: FormData | object): Promise<Record<string, unknown>>
-  /** An answer that is not JSON. @throws Refused, NotReached */
-  text(path: string, accept: string): Promise<string>
-  /**
-   * Resolves once the stream of server-sent events is open; it throws when it breaks, and ends when the service ends it.
-   * @param lastId of the event that it goes on after; '': it begins now
-   * @throws Refused, NotReached
-   */
-  stream(path: string, lastId: string): Promise<AsyncGenerator<ReceivedEvent>>
-}
+export type ServiceClient = ReturnType<typeof createClient>
 
 /** A server-sent event; its data are JSON in one line. */
 export interface ReceivedEvent {
@@ -50,10 +36,7 @@ export function localUrl({ host, port }: Pick<Config, 'host' | 'port'>): string 
 }
 
 /** @param options default: the service on this machine, as its administrator */
-export function createClient(
-  env: NodeJS.ProcessEnv = process.env,
-  options: ServiceOptions = {},
-): ServiceClient {
+export function createClient(env: NodeJS.ProcessEnv = process.env, options: ServiceOptions = {}) {
   const { base, fetch, authorization } = targetFor(env, options)
 
   async function opened(path: string, init: RequestInit): Promise<Response> {
@@ -65,15 +48,26 @@ export function createClient(
   const answer = async (path: string, init: RequestInit) => (await opened(path, init)).text()
 
   return {
-    async call(method, path, body) {
+    /**
+     * @param body a form, or a value that is sent as JSON
+     * @throws Refused, NotReached
+     */
+    async call(method: string, path: string, body?: FormData | object): Promise<Record<string, unknown>> {
       const isForm = body === undefined || body instanceof FormData
       const headers = { authorization, ...(!isForm && { 'content-type': 'application/json' }) }
       const sent = isForm ? body : JSON.stringify(body)
       const text = await answer(path, { method, headers, ...(sent !== undefined && { body: sent }) })
       return JSON.parse(text) as Record<string, unknown>
     },
-    text: (path, accept) => answer(path, { headers: { authorization, accept } }),
-    async stream(path, lastId) {
+    /** An answer that is not JSON. @throws Refused, NotReached */
+    text: (path: string, accept: string): Promise<string> =>
+      answer(path, { headers: { authorization, accept } }),
+    /**
+     * Resolves once the stream of server-sent events is open; it throws when it breaks, and ends when the service ends it.
+     * @param lastId of the event that it goes on after; '': it begins now
+     * @throws Refused, NotReached
+     */
+    async stream(path: string, lastId: string): Promise<AsyncGenerator<ReceivedEvent>> {
       const headers = { authorization, accept: 'text/event-stream', 'last-event-id': lastId }
       return eventsIn(await opened(path, { headers }))
     },
@@ -96,24 +90,20 @@ async function* eventsIn({ body }: Response): AsyncGenerator<ReceivedEvent> {
 }
 
 /** A service, and what to call it with. */
-export interface Target {
-  base: string
-  /** @throws NotReached */
-  fetch(url: string, init?: RequestInit): Promise<Response>
-  /** Field with the key. */
-  authorization: string
-}
+export type Target = ReturnType<typeof targetFor>
 
 /** @throws CommandError */
-export function targetFor(env: NodeJS.ProcessEnv, options: ServiceOptions): Target {
+export function targetFor(env: NodeJS.ProcessEnv, options: ServiceOptions) {
   const { base, fetch, key, hint } = options.service === undefined ? local(env, options) : remote(options)
   return {
     base,
-    fetch: (url, init) =>
+    /** @throws NotReached */
+    fetch: (url: string, init?: RequestInit): Promise<Response> =>
       fetch(url, init).catch((error: Error) => {
         if (error instanceof ForeignSocket) throw new CommandError(error.message)
         throw new NotReached(`${hint} (${(error.cause as Error | undefined)?.message ?? error.message})`)
       }),
+    /** Field with the key. */
     authorization: `Basic ${Buffer.from(`api:${key}`).toString('base64')}`,
   }
 }

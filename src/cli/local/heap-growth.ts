@@ -15,14 +15,8 @@ const LARGE_BATCH = 100
 /** The last copies of a batch are in flight for some seconds, with a slow relay for minutes. */
 const QUIET_MS = 60_000
 
-interface HeapGrowth {
-  /** A message with this many copies was accepted. */
-  accepted(copies: number): void
-  stop(): void
-}
-
 /** `setFlag`: `v8.setFlagsFromString`. */
-export function createHeapGrowth(clock: Clock, setFlag: (flag: string) => void): HeapGrowth {
+export function createHeapGrowth(clock: Clock, setFlag: (flag: string) => void) {
   let timer: Timer | null = null
   let quietAt = 0
   const set = (percent: number) => setFlag(`--heap-growing-percent=${percent}`)
@@ -37,13 +31,14 @@ export function createHeapGrowth(clock: Clock, setFlag: (flag: string) => void):
   }
   set(GROWTH_ALONE)
   return {
-    accepted(copies) {
+    /** A message with this many copies was accepted. */
+    accepted(copies: number): void {
       if (copies < LARGE_BATCH) return
       quietAt = clock.monotonic() + QUIET_MS
       if (timer) return
       set(GROWTH_WITH_BATCHES)
       wait()
     },
-    stop: () => timer?.cancel(),
+    stop: (): void => timer?.cancel(),
   }
 }

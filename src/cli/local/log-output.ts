@@ -26,19 +26,8 @@ export interface LostLines {
   reason: string | null
 }
 
-interface LogOutput {
-  /** Takes one line or more. Never waits, never throws. */
-  write(text: string): void
-  /** How many `write`s were dropped since the start. */
-  lost(): number
-  /** Resolves when all is written, or writing fails or takes longer than a second. Nothing is written after that. */
-  finish(): Promise<void>
-  /** Writes what it can of what waits; for a process that ends at once. */
-  flushSync(): void
-}
-
 /** `onLost` is called when lines were dropped and the output works again; it may write. */
-export function openLogOutput(fd: number, onLost: (lost: LostLines) => void): LogOutput {
+export function openLogOutput(fd: number, onLost: (lost: LostLines) => void) {
   const file = withoutBlocking(fd)
   let waiting: string[] = []
   /** Being written, or what is left of it after a write that failed. */
@@ -102,7 +91,8 @@ export function openLogOutput(fd: number, onLost: (lost: LostLines) => void): Lo
   }
 
   return {
-    write(text) {
+    /** Takes one line or more. Never waits, never throws. */
+    write(text: string): void {
       if (gap !== null || (held > 0 && held + text.length > HELD_MAX)) {
         gap ??= { lines: 0, since: new Date(), reason: null }
         gap.lines++
@@ -113,8 +103,10 @@ export function openLogOutput(fd: number, onLost: (lost: LostLines) => void): Lo
       held += text.length
       pump()
     },
+    /** How many `write`s were dropped since the start. */
     lost: () => lost,
-    async finish() {
+    /** Resolves when all is written, or writing fails or takes longer than a second. Nothing is written after that. */
+    async finish(): Promise<void> {
       if (held > 0 && (failure === null || isFull(failure))) {
         const { promise, resolve } = Promise.withResolvers<void>()
         settled = resolve
@@ -123,7 +115,8 @@ export function openLogOutput(fd: number, onLost: (lost: LostLines) => void): Lo
       }
       finished = true
     },
-    flushSync() {
+    /** Writes what it can of what waits; for a process that ends at once. */
+    flushSync(): void {
       if (finished) return
       finished = true
       const until = performance.now() + FINISH_MAX_MS

@@ -5,24 +5,18 @@ const BAR_WIDTH = 24
 /** More often is no use to an eye, and costs time. */
 const EVERY_MS = 100
 
-export interface ProgressBar {
-  /** @param fraction 0 to 1 */
-  show(fraction: number, text: string): void
-  /** Writes a line above the bar. */
-  note(text: string): void
-  /** Removes the bar. */
-  end(): void
-}
+export type ProgressBar = ReturnType<typeof createProgressBar>
 
 /** @param out usually the error output, so that results can be piped */
-export function createProgressBar(out: NodeJS.WriteStream = process.stderr): ProgressBar {
+export function createProgressBar(out: NodeJS.WriteStream = process.stderr) {
   const isShown = out.isTTY === true
   let shownAt = Number.NEGATIVE_INFINITY
   const clear = () => {
     if (shownAt > 0) out.write('\r\u001b[K')
   }
   return {
-    show(fraction, text) {
+    /** @param fraction 0 to 1 */
+    show(fraction: number, text: string): void {
       const now = performance.now()
       if (!isShown || now - shownAt < EVERY_MS) return
       shownAt = now
@@ -32,10 +26,12 @@ export function createProgressBar(out: NodeJS.WriteStream = process.stderr): Pro
       const width = Math.max(0, (out.columns ?? 80) - BAR_WIDTH - 9)
       out.write(`\r[${bar}] ${percent}% ${text.slice(0, width)}\u001b[K`)
     },
-    note(text) {
+    /** Writes a line above the bar. */
+    note(text: string): void {
       clear()
       if (isShown) out.write(`${printableLine(text)}\n`)
     },
+    /** Removes the bar. */
     end: clear,
   }
 }

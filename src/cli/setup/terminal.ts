@@ -3,17 +3,10 @@ import { createInterface } from 'node:readline/promises'
 import { Writable } from 'node:stream'
 import { CommandError } from '../usage.ts'
 
-export interface Terminal {
-  /** The answer, `present` for an empty one. Asks again while `check` throws, with its message. */
-  ask(question: string, present: string, check?: (answer: string) => void): Promise<string>
-  /** Without showing what is typed. */
-  askHidden(question: string): Promise<string>
-  say(text: string): void
-  close(): void
-}
+export type Terminal = ReturnType<typeof openTerminal>
 
 /** @throws CommandError from a question when the input ends */
-export function openTerminal(): Terminal {
+export function openTerminal() {
   let isHidden = false
   const output = new Writable({
     write(chunk: Buffer, _encoding, done) {
@@ -30,7 +23,8 @@ export function openTerminal(): Terminal {
       throw new CommandError('Ended without an answer: nothing further was changed.')
     })
   return {
-    async ask(question, present, check) {
+    /** The answer, `present` for an empty one. Asks again while `check` throws, with its message. */
+    async ask(question: string, present: string, check?: (answer: string) => void): Promise<string> {
       for (;;) {
         const given = (await read(present === '' ? `${question}: ` : `${question} [${present}]: `)).trim()
         const answer = given === '' ? present : given
@@ -42,7 +36,8 @@ export function openTerminal(): Terminal {
         }
       }
     },
-    async askHidden(question) {
+    /** Without showing what is typed. */
+    async askHidden(question: string): Promise<string> {
       process.stdout.write(`${question}: `)
       isHidden = true
       try {
@@ -52,7 +47,7 @@ export function openTerminal(): Terminal {
         process.stdout.write('\n')
       }
     },
-    say: (text) => void process.stdout.write(`${text}\n`),
+    say: (text: string): void => void process.stdout.write(`${text}\n`),
     close: () => lines.close(),
   }
 }

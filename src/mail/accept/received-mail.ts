@@ -112,26 +112,22 @@ interface ReceivedMailParts extends Pick<Core, 'blobs' | 'clock' | 'recorder'> {
 /** What is known of a mail that is not kept. */
 export type DroppedMessage = Omit<ReceivedMessage, 'forwards' | 'forwardFields' | 'post'>
 
-export interface ReceivedMailStore {
-  /**
-   * Stores the message durably, with an accepted event per recipient and what `also` returns for it. A spooled mail has
-   * then been kept. Null: the list has distributed this mail already; nothing was stored.
-   * @throws Forbidden if the forwarded copies or the members would pass a monthly limit, StaleWrite of a statement of `also`,
-   * StoreFull, StoreUnavailable, InsufficientStorage; nothing
-   * was stored then
-   */
-  store(
-    message: ReceivedMessage,
-    also: (about: EventMessage, record: MessageRecord) => Statement[],
-  ): Promise<MessageRecord | null>
-  /** Writes a rejected event of a mail that was accepted and is dropped. @throws StoreFull, StoreUnavailable */
-  reject(message: DroppedMessage, reason: string, description: string): Promise<void>
-}
+export type ReceivedMailStore = ReturnType<typeof createReceivedMailStore>
 
-export function createReceivedMailStore(parts: ReceivedMailParts): ReceivedMailStore {
+export function createReceivedMailStore(parts: ReceivedMailParts) {
   const { store, clock, recorder } = parts
   return {
-    async store(message, also) {
+    /**
+     * Stores the message durably, with an accepted event per recipient and what `also` returns for it. A spooled mail has
+     * then been kept. Null: the list has distributed this mail already; nothing was stored.
+     * @throws Forbidden if the forwarded copies or the members would pass a monthly limit, StaleWrite of a statement of `also`,
+     * StoreFull, StoreUnavailable, InsufficientStorage; nothing
+     * was stored then
+     */
+    async store(
+      message: ReceivedMessage,
+      also: (about: EventMessage, record: MessageRecord) => Statement[],
+    ): Promise<MessageRecord | null> {
       const now = clock.now()
       const kept = notingBlobs(parts.blobs)
       const { blobs } = kept
@@ -172,7 +168,8 @@ export function createReceivedMailStore(parts: ReceivedMailParts): ReceivedMailS
       if (expansion) parts.lists.wake()
       return record
     },
-    async reject({ domain, ...message }, reason, description) {
+    /** Writes a rejected event of a mail that was accepted and is dropped. @throws StoreFull, StoreUnavailable */
+    async reject({ domain, ...message }: DroppedMessage, reason: string, description: string): Promise<void> {
       const now = clock.now()
       const { headers, mail } = message
       const about = {

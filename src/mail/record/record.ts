@@ -242,15 +242,7 @@ export function attach<V>(object: object, key: symbol, value: V): V {
   return value
 }
 
-export interface MessageRecords {
-  /** A message just accepted: its deliveries follow at once and need not read it. */
-  remember(record: MessageRecord): void
-  byId(id: string): Promise<MessageRecord | null>
-  /** A message that was removed, or is not needed any more. */
-  forget(id: string): void
-  /** A delivery of the message has ended that does not go through a list. */
-  ended(id: string): void
-}
+export type MessageRecords = ReturnType<typeof createMessageRecords>
 
 /** Messages in one query: they share the round trip to the database thread. */
 const PER_QUERY_MAX = 8
@@ -269,7 +261,7 @@ interface Waiting {
  *
  * @param bytesMax of remembered contents together
  */
-export function createMessageRecords(store: Store, blobs: BlobStore, bytesMax: number): MessageRecords {
+export function createMessageRecords(store: Store, blobs: BlobStore, bytesMax: number) {
   const remembered = new PassingMap<
     string,
     { record: Promise<MessageRecord | null>; bytes: number; single: boolean }
@@ -288,6 +280,7 @@ export function createMessageRecords(store: Store, blobs: BlobStore, bytesMax: n
       forget(oldest)
     }
   }
+  /** A message that was removed, or is not needed any more. */
   function forget(id: string): void {
     total -= remembered.get(id)?.bytes ?? 0
     remembered.delete(id)
@@ -324,13 +317,15 @@ export function createMessageRecords(store: Store, blobs: BlobStore, bytesMax: n
 
   return {
     forget,
-    ended(id) {
+    /** A delivery of the message has ended that does not go through a list. */
+    ended(id: string): void {
       if (remembered.get(id)?.single) forget(id)
     },
-    remember(record) {
+    /** A message just accepted: its deliveries follow at once and need not read it. */
+    remember(record: MessageRecord): void {
       if (total + sizeOf(record) <= bytesMax) keep(record.id, Promise.resolve(record), record)
     },
-    async byId(id) {
+    async byId(id: string): Promise<MessageRecord | null> {
       const known = remembered.get(id)
       if (known) return known.record
       const loading = load(id)

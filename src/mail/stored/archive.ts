@@ -9,7 +9,7 @@
 import { newId } from '../../base/ids.ts'
 import { loggableUrl } from '../../base/printable.ts'
 import type { Core } from '../../core.ts'
-import { createJob, type Job } from '../../platform/jobs/job.ts'
+import { createJob } from '../../platform/jobs/job.ts'
 import type { ArchiveOutboxRow } from '../../platform/store/schema.ts'
 import { insert, type Statement } from '../../platform/store/store.ts'
 import {
@@ -29,17 +29,14 @@ export interface ArchiveNote {
   sourceHeader: string | null
 }
 
-export interface ArchiveNotes {
-  note(delivery: ClaimedDelivery, note: ArchiveNote): void
-  /** The outbox row if this outcome is a delivery; nothing else. */
-  statements(delivery: ClaimedDelivery, events: readonly EventRecord[], now: number): Statement[]
-}
+export type ArchiveNotes = ReturnType<typeof createArchiveNotes>
 
-export function createArchiveNotes(): ArchiveNotes {
+export function createArchiveNotes() {
   const notes = new WeakMap<ClaimedDelivery, ArchiveNote>()
   return {
-    note: (delivery, note) => void notes.set(delivery, note),
-    statements(delivery, events, now) {
+    note: (delivery: ClaimedDelivery, note: ArchiveNote): void => void notes.set(delivery, note),
+    /** The outbox row if this outcome is a delivery; nothing else. */
+    statements(delivery: ClaimedDelivery, events: readonly EventRecord[], now: number): Statement[] {
       const note = notes.get(delivery)
       const delivered = events.find(({ event }) => event === 'delivered')
       if (!note || !delivered) return []
@@ -82,18 +79,12 @@ export interface ArchiveSenderParts extends Pick<Core, 'store' | 'clock' | 'log'
   scheduleMs: readonly number[]
 }
 
-export interface ArchiveSender {
-  /** Posts what is due now, one after the other; resolves how many were tried. */
-  run(signal?: AbortSignal): Promise<number>
-  job: Job
-}
-
 const BATCH_MAX = 50
 const LOOK_EVERY_MS = 1000
 /** Longer than any post may take; afterwards another process may try. */
 const CLAIM_MS = 120_000
 
-export function createArchiveSender(parts: ArchiveSenderParts): ArchiveSender {
+export function createArchiveSender(parts: ArchiveSenderParts) {
   const { store, clock, log } = parts
   const times = store.leaseTimes
 
@@ -144,6 +135,7 @@ export function createArchiveSender(parts: ArchiveSenderParts): ArchiveSender {
     await store.commit([removal])
   }
 
+  /** Posts what is due now, one after the other; resolves how many were tried. */
   async function run(signal?: AbortSignal): Promise<number> {
     const rows = await claim()
     for (const [at, row] of rows.entries()) {

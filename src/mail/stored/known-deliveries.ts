@@ -39,9 +39,7 @@ export interface KnownDelivery {
   listSid: string | null
 }
 
-export interface KnownDeliveries {
-  find(deliveryId: string): Promise<KnownDelivery | null>
-}
+export type KnownDeliveries = ReturnType<typeof createKnownDeliveries>
 
 export interface KnownDeliveriesParts {
   store: Store
@@ -49,7 +47,7 @@ export interface KnownDeliveriesParts {
   storageUrl: string
 }
 
-export function createKnownDeliveries(parts: KnownDeliveriesParts): KnownDeliveries {
+export function createKnownDeliveries(parts: KnownDeliveriesParts) {
   const { store, domains, storageUrl } = parts
 
   async function known(row: FoundRow, facts: DeliveredFacts | null): Promise<KnownDelivery> {
@@ -108,7 +106,7 @@ export function createKnownDeliveries(parts: KnownDeliveriesParts): KnownDeliver
   }
 
   return {
-    async find(deliveryId) {
+    async find(deliveryId: string): Promise<KnownDelivery | null> {
       if (!ID_PATTERN.test(deliveryId)) return null
       return (await live(deliveryId)) ?? (await past(deliveryId))
     },

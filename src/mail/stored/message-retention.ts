@@ -12,7 +12,7 @@ import { sql } from 'kysely'
 import { pause } from '../../base/flow/pause.ts'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../base/time/durations.ts'
 import type { Core } from '../../core.ts'
-import { createJob, type Job } from '../../platform/jobs/job.ts'
+import { createJob } from '../../platform/jobs/job.ts'
 import {
   domainsKeepingNone,
   type KeptBounds,
@@ -31,13 +31,7 @@ import {
 } from './finished-messages.ts'
 import type { PastDeliveries, RemovedSummary } from './past-deliveries.ts'
 
-export interface Retention {
-  /** Removes what is over time; resolves how many messages. */
-  sweep(signal?: AbortSignal): Promise<number>
-  /** Removes finished messages of domains that keep none; resolves how many. */
-  sweepFinished(signal?: AbortSignal): Promise<number>
-  jobs: Job[]
-}
+export type Retention = ReturnType<typeof createRetention>
 
 export interface RetentionParts extends Pick<Core, 'store' | 'blobs' | 'domains' | 'clock' | 'log'> {
   records: MessageRecords
@@ -63,10 +57,11 @@ const STEP = 500
 const ROW_BYTES = sql<number>`1000 + COALESCE(length(content), 0)
   + 800 * (SELECT count(*) FROM deliveries WHERE message_pk = messages.id)`
 
-export function createRetention(parts: RetentionParts): Retention {
+export function createRetention(parts: RetentionParts) {
   const { store, clock } = parts
   const remove = createRemoval(parts)
 
+  /** Removes what is over time; resolves how many messages. */
   async function sweep(signal?: AbortSignal): Promise<number> {
     await parts.past.sweep()
     const kept = await readKeptDays(store, 'messages', parts.bounds)
@@ -80,6 +75,7 @@ export function createRetention(parts: RetentionParts): Retention {
   /** Events before it have been looked at; Unix milliseconds. */
   let lookedUpTo = 0
 
+  /** Removes finished messages of domains that keep none; resolves how many. */
   async function sweepFinished(signal?: AbortSignal): Promise<number> {
     const now = clock.now()
     const from = Math.max(lookedUpTo - OVERLAP_MS, now - LOOK_BACK_MS)

@@ -23,26 +23,16 @@ export type RemovedMessage = Pick<MessageRow, 'id' | 'domain_name' | 'message_id
   summary: RemovedSummary
 }
 
-export interface PastDeliveries {
-  /** Removes all deliveries of a message and keeps their facts. `message` itself is still there afterwards. */
-  moveAll(message: RemovedMessage): Promise<void>
-  /** Removes expired facts. */
-  sweep(): Promise<void>
-  /** Removes the facts of a deleted domain. */
-  removeDomain(domainId: string): Promise<void>
-}
+export type PastDeliveries = ReturnType<typeof createPastDeliveries>
 
 /** `keepDays`: how long events are kept. */
-export function createPastDeliveries(parts: {
-  store: Store
-  clock: Clock
-  keepDays: number
-}): PastDeliveries {
+export function createPastDeliveries(parts: { store: Store; clock: Clock; keepDays: number }) {
   const { store, clock } = parts
   const keepMs = Math.max(parts.keepDays, KEEP_DAYS_MIN) * DAY_MS
 
   return {
-    async moveAll(message) {
+    /** Removes all deliveries of a message and keeps their facts. `message` itself is still there afterwards. */
+    async moveAll(message: RemovedMessage): Promise<void> {
       for (;;) {
         const rows = await store.db
           .selectFrom('deliveries')
@@ -56,7 +46,8 @@ export function createPastDeliveries(parts: {
         if (rows.length < CHUNK) return
       }
     },
-    async sweep() {
+    /** Removes expired facts. */
+    async sweep(): Promise<void> {
       const before = Math.floor(clock.now() - keepMs)
       for (const table of ['past_deliveries', 'past_messages'] as const) {
         for (;;) {
@@ -71,7 +62,8 @@ export function createPastDeliveries(parts: {
         }
       }
     },
-    async removeDomain(domainId) {
+    /** Removes the facts of a deleted domain. */
+    async removeDomain(domainId: string): Promise<void> {
       // The tables have no index by domain: one pass over each in order of id.
       for (const table of ['past_deliveries', 'past_messages'] as const) {
         for (let last = ''; ; ) {

@@ -12,15 +12,7 @@ import type { Queues } from './shapes.ts'
 
 export type QueueName = keyof Queues
 
-export interface QueueLimits {
-  /** Unix milliseconds until which one of the domain's queues is disabled; 0 or past: neither is. */
-  disabledUntil(domainId: string): MaybePromise<number>
-  status(domain: Domain): Promise<Queues>
-  /** `count` deliveries were added to the domain's queues. */
-  added(domainId: string, count: number): void
-  /** The queues were emptied. */
-  emptied(domainId: string): Promise<void>
-}
+export type QueueLimits = ReturnType<typeof createQueueLimits>
 
 export const QUEUE_DISABLED_REASON = 'You have too many messages in queue'
 const DISABLED_MS = 3_600_000
@@ -44,7 +36,7 @@ interface Counted {
 const latest = ({ disabledUntil }: Counted): number =>
   Math.max(disabledUntil.regular ?? 0, disabledUntil.scheduled ?? 0)
 
-export function createQueueLimits(parts: { store: Store; clock: Clock; max: number }): QueueLimits {
+export function createQueueLimits(parts: { store: Store; clock: Clock; max: number }) {
   const { store, clock, max } = parts
   const known = new Map<string, Counted>()
   const counting = new Map<string, Promise<Counted>>()
@@ -124,8 +116,9 @@ export function createQueueLimits(parts: { store: Store; clock: Clock; max: numb
       .execute()
 
   return {
-    disabledUntil: (domainId) => whenKnown(current(domainId), latest),
-    async status(domain) {
+    /** Unix milliseconds until which one of the domain's queues is disabled; 0 or past: neither is. */
+    disabledUntil: (domainId: string) => whenKnown(current(domainId), latest),
+    async status(domain: Domain): Promise<Queues> {
       await counting.get(domain.id)?.catch(() => {})
       const { disabledUntil } = await countOnce(domain.id)
       const statusOf = (queue: QueueName): Queues[QueueName] => {
@@ -140,11 +133,13 @@ export function createQueueLimits(parts: { store: Store; clock: Clock; max: numb
       }
       return { regular: statusOf('regular'), scheduled: statusOf('scheduled') }
     },
-    added(domainId, count) {
+    /** `count` deliveries were added to the domain's queues. */
+    added(domainId: string, count: number): void {
       const counted = known.get(domainId)
       if (counted) counted.waiting += count
     },
-    async emptied(domainId) {
+    /** The queues were emptied. */
+    async emptied(domainId: string): Promise<void> {
       await counting.get(domainId)?.catch(() => {})
       known.delete(domainId)
       await store.db.deleteFrom('disabled_queues').where('domain_id', '=', domainId).execute()

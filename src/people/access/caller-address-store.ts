@@ -12,20 +12,11 @@ export interface CallerAddress {
 
 const CALLER_ADDRESSES_MAX = 200
 
-export interface CallerAddressStore {
-  /** Oldest first. */
-  list(accountId: string): Promise<CallerAddress[]>
-  /** @throws BadRequest for an address that is there, or one too many */
-  add(accountId: string, entry: CallerAddress, now: number): Promise<void>
-  /** @throws BadRequest for an address that is not there */
-  describe(accountId: string, entry: CallerAddress): Promise<void>
-  /** @throws BadRequest for an address that is not there */
-  remove(accountId: string, address: string): Promise<void>
-}
+export type CallerAddressStore = ReturnType<typeof createCallerAddressStore>
 
 const notFound = () => new BadRequest('IP not found')
 
-export function createCallerAddressStore(store: Store): CallerAddressStore {
+export function createCallerAddressStore(store: Store) {
   const rowsOf = (db: Pick<Store['db'], 'selectFrom'>, accountId: string) =>
     db
       .selectFrom('caller_addresses')
@@ -36,8 +27,10 @@ export function createCallerAddressStore(store: Store): CallerAddressStore {
       .execute()
 
   return {
-    list: (accountId) => rowsOf(store.db, accountId),
-    add: (accountId, { address, description }, now) =>
+    /** Oldest first. */
+    list: (accountId: string): Promise<CallerAddress[]> => rowsOf(store.db, accountId),
+    /** @throws BadRequest for an address that is there, or one too many */
+    add: (accountId: string, { address, description }: CallerAddress, now: number): Promise<void> =>
       lockedAccount(store, accountId, async (tx) => {
         const known = await rowsOf(tx, accountId)
         if (known.some((entry) => entry.address === address))
@@ -47,7 +40,8 @@ export function createCallerAddressStore(store: Store): CallerAddressStore {
         const row: CallerAddressRow = { account_id: accountId, address, description, created_at: now }
         await tx.insertInto('caller_addresses').values(row).execute()
       }),
-    async describe(accountId, { address, description }) {
+    /** @throws BadRequest for an address that is not there */
+    async describe(accountId: string, { address, description }: CallerAddress): Promise<void> {
       const changed = await store.db
         .updateTable('caller_addresses')
         .set({ description })
@@ -57,7 +51,8 @@ export function createCallerAddressStore(store: Store): CallerAddressStore {
         .executeTakeFirst()
       if (changed === undefined) throw notFound()
     },
-    async remove(accountId, address) {
+    /** @throws BadRequest for an address that is not there */
+    async remove(accountId: string, address: string): Promise<void> {
       const removed = await store.db
         .deleteFrom('caller_addresses')
         .where('account_id', '=', accountId)

@@ -1,5 +1,5 @@
 /** Accounts by id, for hot paths: cached for a few seconds, invalidated when they change. */
-import { type Cache, createCache, type MaybePromise } from '../../base/flow/cache.ts'
+import { type Cache, createCache } from '../../base/flow/cache.ts'
 import type { Clock } from '../../base/time/clock.ts'
 import type { AccountRow } from '../../platform/store/schema.ts'
 import type { Store } from '../../platform/store/store.ts'
@@ -49,20 +49,13 @@ export const maySend = (account: Account | null): boolean =>
 
 export const isClosed = (account: Account | null): boolean => account?.status === 'closed'
 
-export interface AccountDirectory {
-  /** Also closed ones. Synchronous if cached. */
-  byId(id: string): MaybePromise<Account | null>
-  /** Ids of its subaccounts, without closed ones; not cached. */
-  childrenOf(id: string): Promise<string[]>
-  /** Must be called after every change of an account. */
-  changed(id: string): void
-}
+export type AccountDirectory = ReturnType<typeof createAccountDirectory>
 
 /** A change on another node takes effect after at most this time. */
 const REMEMBER_MS = 5_000
 const ACCOUNTS_MAX = 10_000
 
-export function createAccountDirectory(store: Store, clock: Clock): AccountDirectory {
+export function createAccountDirectory(store: Store, clock: Clock) {
   const accounts: Cache<Account | null> = createCache({
     clock,
     ttlMs: REMEMBER_MS,
@@ -74,8 +67,10 @@ export function createAccountDirectory(store: Store, clock: Clock): AccountDirec
     },
   })
   return {
-    byId: (id) => accounts.get(id),
-    async childrenOf(id) {
+    /** Also closed ones. Synchronous if cached. */
+    byId: (id: string) => accounts.get(id),
+    /** Ids of its subaccounts, without closed ones; not cached. */
+    async childrenOf(id: string): Promise<string[]> {
       const rows = await store.db
         .selectFrom('accounts')
         .select('id')
@@ -85,7 +80,8 @@ export function createAccountDirectory(store: Store, clock: Clock): AccountDirec
         .execute()
       return rows.map((row) => row.id)
     },
-    changed: (id) => accounts.forget(id),
+    /** Must be called after every change of an account. */
+    changed: (id: string) => accounts.forget(id),
   }
 }
 

@@ -14,11 +14,7 @@ interface AccountSettingsParts extends Pick<Core, 'store' | 'clock'> {
   accounts: Pick<AccountDirectory, 'changed'>
 }
 
-export interface AccountSettings {
-  /** @throws BadRequest for no change, when the inactive timeout would exceed the absolute one, or a subaccount's name is taken */
-  change(accountId: string, changes: SettingChanges): Promise<void>
-  logoutRedirectUrl(accountId: string): Promise<string | null>
-}
+export type AccountSettings = ReturnType<typeof createAccountSettings>
 
 const URL_LENGTH_MAX = 2_048
 const NO_CHANGE =
@@ -37,12 +33,13 @@ const PARAMS = {
 }
 type SettingChanges = InputOf<typeof PARAMS>
 
-export function createAccountSettings({ store, clock, accounts }: AccountSettingsParts): AccountSettings {
+export function createAccountSettings({ store, clock, accounts }: AccountSettingsParts) {
   const read = (accountId: string) =>
     store.db.selectFrom('account_settings').selectAll().where('account_id', '=', accountId).executeTakeFirst()
 
   return {
-    async change(accountId, changes) {
+    /** @throws BadRequest for no change, when the inactive timeout would exceed the absolute one, or a subaccount's name is taken */
+    async change(accountId: string, changes: SettingChanges): Promise<void> {
       if (Object.values(changes).every((value) => value === undefined)) throw new BadRequest(NO_CHANGE)
       const { name, inactive_session_timeout: inactiveSeconds } = changes
       const { absolute_session_timeout: absoluteSeconds, logout_redirect_url: logoutRedirectUrl } = changes
@@ -64,7 +61,7 @@ export function createAccountSettings({ store, clock, accounts }: AccountSetting
       await store.commit([...renaming, settings]).catch(ifStale(() => new BadRequest('Bad request')))
       if (name !== undefined) accounts.changed(accountId)
     },
-    async logoutRedirectUrl(accountId) {
+    async logoutRedirectUrl(accountId: string): Promise<string | null> {
       return (await read(accountId))?.logout_redirect_url ?? null
     },
   }

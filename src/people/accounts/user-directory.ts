@@ -2,6 +2,7 @@
 import type { Selectable } from 'kysely'
 import { NotFound } from '../../base/process/errors.ts'
 import type { UserRole } from '../../platform/http/rights/rights.ts'
+import { countOf } from '../../platform/store/count.ts'
 import type { UserRow } from '../../platform/store/schema.ts'
 import type { Store } from '../../platform/store/store.ts'
 import { parseMailbox } from '../../protocols/mime/address.ts'
@@ -64,9 +65,7 @@ export function createUserDirectory(store: Pick<Store, 'db'>): UserDirectory {
     async list(accountId, { role, limit, skip }) {
       let query = store.db.selectFrom('users').where('account_id', '=', accountId)
       if (role !== undefined) query = query.where('role', '=', role)
-      const { count } = await query
-        .select((of) => of.fn.countAll<number>().as('count'))
-        .executeTakeFirstOrThrow()
+      const count = await countOf(query)
       const rows = await query
         .selectAll()
         .orderBy('created_at')
@@ -74,7 +73,7 @@ export function createUserDirectory(store: Pick<Store, 'db'>): UserDirectory {
         .limit(limit)
         .offset(skip)
         .execute()
-      return { rows, total: Number(count) }
+      return { rows, total: count }
     },
     async read(accountId, id) {
       const row = /^[0-9a-f]{24}$/.test(id) ? await where('id', id) : null

@@ -38,17 +38,7 @@ export interface NewKey {
   expiresAt: number | null
 }
 
-export interface Keys {
-  /** The holder of a secret, or null if it is unknown, disabled or expired. */
-  authenticate(secret: string): MaybePromise<Caller | null>
-  /** Creates a key; `secret` is given only for the operator's own first key. */
-  create(key: NewKey, secret?: string): Promise<{ row: ApiKeyRow; secret: string }>
-  list(
-    accountId: string,
-    filter: { domainName?: string | undefined; kind?: string | undefined },
-  ): Promise<ApiKeyRow[]>
-  remove(accountId: string, id: string): Promise<void>
-}
+export type Keys = ReturnType<typeof createKeys>
 
 /** A deleted or expired key stops working on other nodes after at most this time (accounts.md section 4 rule 9). */
 const CACHED_MS = 5_000
@@ -65,7 +55,7 @@ const SECRET_LENGTH_MAX = 256
 export const keyDigest = (sealer: Pick<Sealer, 'mac'>, secret: string): string =>
   sealer.mac(isPublicKey(secret) ? 'public-key' : 'api-key', secret).toString('hex')
 
-export function createKeys(store: Store, sealer: Sealer, clock: Clock): Keys {
+export function createKeys(store: Store, sealer: Sealer, clock: Clock) {
   const compute = (secret: string) => keyDigest(sealer, secret)
   /** Digests of valid secrets: a client sends the same one thousands of times a second. */
   const digests = new Map<string, string>()
@@ -98,12 +88,14 @@ export function createKeys(store: Store, sealer: Sealer, clock: Clock): Keys {
   }
 
   return {
-    authenticate(secret) {
+    /** The holder of a secret, or null if it is unknown, disabled or expired. */
+    authenticate(secret: string): MaybePromise<Caller | null> {
       if (secret.length > SECRET_LENGTH_MAX) return null
       const hmac = digest(secret)
       return whenKnown(byDigest.get(hmac), (row) => holder(secret, hmac, row))
     },
-    async create(key, given) {
+    /** Creates a key; `secret` is given only for the operator's own first key. */
+    async create(key: NewKey, given?: string): Promise<{ row: ApiKeyRow; secret: string }> {
       const id = `${randomHex(4)}-${randomHex(4)}`
       const secret = given ?? `${randomHex(16)}-${id}`
       const now = Math.floor(clock.now())
@@ -134,13 +126,16 @@ export function createKeys(store: Store, sealer: Sealer, clock: Clock): Keys {
       byDigest.forget(row.secret_hmac)
       return { row, secret }
     },
-    async list(accountId, { domainName, kind }) {
+    async list(
+      accountId: string,
+      { domainName, kind }: { domainName?: string | undefined; kind?: string | undefined },
+    ): Promise<ApiKeyRow[]> {
       let query = store.db.selectFrom('api_keys').selectAll().where('account_id', '=', accountId)
       if (domainName) query = query.where('domain_name', '=', domainName.toLowerCase())
       if (kind) query = query.where('kind', '=', kind)
       return query.orderBy('created_at').orderBy('id').execute()
     },
-    async remove(accountId, id) {
+    async remove(accountId: string, id: string): Promise<void> {
       const removed = await lockedAccount(store, accountId, async (tx) => {
         const rows = await tx.selectFrom('api_keys').selectAll().where('account_id', '=', accountId).execute()
         const row = rows.find((candidate) => candidate.id === id)
@@ -204,12 +199,7 @@ async function checkRoom(
  * The public key of an account: it may be seen by everybody, and authenticates the validation of addresses only
  * (accounts.md section 4 rule 11). An account has one at most.
  */
-export interface PublicKeys {
-  /** The holder; null for anything else, and for the key of a closed account. */
-  authenticate(secret: string): MaybePromise<Caller | null>
-  /** Replaces the account's key, which stops at once here and within seconds on other nodes. Resolves to the new one. */
-  regenerate(accountId: string): Promise<string>
-}
+export type PublicKeys = ReturnType<typeof createPublicKeys>
 
 const PUBLIC_KEY = /^pubkey-[0-9a-f]{32}$/
 
@@ -220,7 +210,7 @@ interface Holder {
   account_id: string
 }
 
-export function createPublicKeys(store: Store, sealer: Sealer, clock: Clock): PublicKeys {
+export function createPublicKeys(store: Store, sealer: Sealer, clock: Clock) {
   const digest = (secret: string) => keyDigest(sealer, secret)
   const byDigest: Cache<Holder | null> = createCache({
     clock,
@@ -238,7 +228,8 @@ export function createPublicKeys(store: Store, sealer: Sealer, clock: Clock): Pu
   })
 
   return {
-    authenticate(secret) {
+    /** The holder; null for anything else, and for the key of a closed account. */
+    authenticate(secret: string): MaybePromise<Caller | null> {
       if (!isPublicKey(secret)) return null
       return whenKnown(byDigest.get(digest(secret)), (found) =>
         found === null
@@ -246,7 +237,8 @@ export function createPublicKeys(store: Store, sealer: Sealer, clock: Clock): Pu
           : { accountId: found.account_id, keyId: found.id, kind: 'public', role: 'basic' },
       )
     },
-    async regenerate(accountId) {
+    /** Replaces the account's key, which stops at once here and within seconds on other nodes. Resolves to the new one. */
+    async regenerate(accountId: string): Promise<string> {
       const secret = `pubkey-${randomHex(16)}`
       const row = {
         id: `${randomHex(4)}-${randomHex(4)}`,

@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { BadRequest, NotFound } from '../../base/process/errors.ts'
 import type { Clock } from '../../base/time/clock.ts'
+import { countOf } from '../../platform/store/count.ts'
 import { type Entry, enter, entriesOf, leave } from '../../platform/store/pods/entries.ts'
 import type { CredentialRow, Flag } from '../../platform/store/schema.ts'
 import type { Sealer } from '../../platform/store/secrets/sealing.ts'
@@ -88,11 +89,9 @@ export function createCredentials(store: Store, sealer: Sealer, clock: Clock): C
   return {
     async list(domain, { skip, limit }) {
       const query = store.db.selectFrom('credentials').where('domain_id', '=', domain.id)
-      const { count } = await query
-        .select((eb) => eb.fn.countAll<number>().as('count'))
-        .executeTakeFirstOrThrow()
+      const count = await countOf(query)
       const rows = await query.selectAll().orderBy('login').limit(limit).offset(skip).execute()
-      return { rows, total: Number(count) }
+      return { rows, total: count }
     },
     async set(domain, given) {
       const generated = new Map<string, string>()

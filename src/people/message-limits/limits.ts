@@ -8,7 +8,7 @@
  *    counted that was not accepted (decision 64).
  * 3. Accounts without a limit are not counted. Setting one counts what was accepted before (setting.ts).
  */
-import { createCache, isPending, type MaybePromise, whenKnown } from '../../base/flow/cache.ts'
+import { createCache, isPending, whenKnown } from '../../base/flow/cache.ts'
 import { Forbidden } from '../../base/process/errors.ts'
 import type { Clock } from '../../base/time/clock.ts'
 import type { MessageLimitRow } from '../../platform/store/schema.ts'
@@ -38,16 +38,7 @@ export interface CountedMail {
 
 type Commit = (unit: readonly Statement[]) => Promise<StatementResult[]>
 
-export interface MessageLimits {
-  /** True: so many recipients would pass a limit, or sending is stopped. */
-  refuses(accountId: string, recipients: number): MaybePromise<boolean>
-  /** Commits the rows of accepted mail and counts it. @throws Forbidden over a limit, and as `commit` does */
-  commit(mail: CountedMail, unit: readonly Statement[], commit: Commit): Promise<StatementResult[]>
-  /** The statements that count recipients, for a unit that is committed elsewhere; null: they would pass a limit. */
-  statements(accountId: string, recipients: number): MaybePromise<readonly Statement[] | null>
-  /** Must be called after a change of any limit. */
-  changed(): void
-}
+export type MessageLimits = ReturnType<typeof createMessageLimits>
 
 interface KnownLimit {
   accountId: string
@@ -59,7 +50,7 @@ export function createMessageLimits(parts: {
   clock: Clock
   /** A share was reached that mail is due about. */
   onReached(): void
-}): MessageLimits {
+}) {
   const { store, clock, onReached } = parts
   const known = createCache<readonly KnownLimit[]>({
     clock,
@@ -119,18 +110,22 @@ export function createMessageLimits(parts: {
   }
 
   return {
-    refuses: (accountId, recipients) =>
+    /** True: so many recipients would pass a limit, or sending is stopped. */
+    refuses: (accountId: string, recipients: number) =>
       whenKnown(known.get(accountId), (limits) => !haveRoom(limits, recipients)),
-    commit(mail, unit, commit) {
+    /** Commits the rows of accepted mail and counts it. @throws Forbidden over a limit, and as `commit` does */
+    commit(mail: CountedMail, unit: readonly Statement[], commit: Commit): Promise<StatementResult[]> {
       const limits = known.get(mail.accountId)
       if (!isPending(limits) && limits.length === 0) return commit(unit)
       return commitCounted(mail, unit, commit)
     },
-    statements: (accountId, recipients) =>
+    /** The statements that count recipients, for a unit that is committed elsewhere; null: they would pass a limit. */
+    statements: (accountId: string, recipients: number) =>
       whenKnown(known.get(accountId), (limits) =>
         haveRoom(limits, recipients) ? countStatements(limits, recipients) : null,
       ),
-    changed() {
+    /** Must be called after a change of any limit. */
+    changed(): void {
       known.forget()
       void store.changes.announce(TOPIC, '')
     },

@@ -2,7 +2,7 @@
 
 import { BadRequest, NotFound } from '../../base/process/errors.ts'
 import type { Clock } from '../../base/time/clock.ts'
-import { createJob, type Job } from '../../platform/jobs/job.ts'
+import { createJob } from '../../platform/jobs/job.ts'
 import type { Store } from '../../platform/store/store.ts'
 import type { AccountDirectory } from '../accounts/account-directory.ts'
 import { type MessageLimits, REMEMBER_MS } from './limits.ts'
@@ -10,17 +10,7 @@ import { canLift, inMonth, monthOf, withLimit, withUsed } from './month.ts'
 import type { MessageLimit } from './shapes.ts'
 import { changeLimit, dueRecounts, readLimit, removeOld } from './store.ts'
 
-export interface LimitSettings {
-  /** @throws NotFound without a limit */
-  read(accountId: string): Promise<MessageLimit>
-  set(accountId: string, limit: number): Promise<void>
-  /** @throws BadRequest without a limit */
-  remove(accountId: string): Promise<void>
-  /** @throws BadRequest while the limit is still reached, or the account is disabled */
-  lift(accountId: string): Promise<void>
-  /** Counts again what was counted before all processes knew of the limit, and removes what is too old. */
-  readonly job: Job
-}
+export type LimitSettings = ReturnType<typeof createLimitSettings>
 
 /** By then all processes know of a new limit, and have committed what they had begun. */
 const RECOUNT_AFTER_MS = 3 * REMEMBER_MS
@@ -33,9 +23,10 @@ export function createLimitSettings(parts: {
   clock: Clock
   accounts: AccountDirectory
   limits: Pick<MessageLimits, 'changed'>
-}): LimitSettings {
+}) {
   const { store, clock, accounts, limits } = parts
   const month = () => monthOf(clock.now())
+  /** Counts again what was counted before all processes knew of the limit, and removes what is too old. */
   const job = createJob({
     name: 'message-limits',
     everyMs: RECOUNT_AFTER_MS,
@@ -64,12 +55,13 @@ export function createLimitSettings(parts: {
 
   return {
     job,
-    async read(accountId) {
+    /** @throws NotFound without a limit */
+    async read(accountId: string): Promise<MessageLimit> {
       const state = await readLimit(store, accountId)
       if (state === null || state.limit === null) throw new NotFound('No threshold for account')
       return { limit: state.limit, current: inMonth(state, month()).used, period: '1m' }
     },
-    async set(accountId, limit) {
+    async set(accountId: string, limit: number): Promise<void> {
       await changeLimit(store, accountId, month(), async (before, counted) => {
         const accepted = before !== null && before.limit !== null ? 0 : (await counted()).accepted
         const recountAt = Math.floor(clock.now() + RECOUNT_AFTER_MS)
@@ -77,7 +69,8 @@ export function createLimitSettings(parts: {
       })
       limits.changed()
     },
-    async remove(accountId) {
+    /** @throws BadRequest without a limit */
+    async remove(accountId: string): Promise<void> {
       await changeLimit(store, accountId, month(), async (before) => {
         if (before === null || before.limit === null)
           throw new BadRequest('Could not delete threshold for account')
@@ -86,7 +79,8 @@ export function createLimitSettings(parts: {
       })
       limits.changed()
     },
-    async lift(accountId) {
+    /** @throws BadRequest while the limit is still reached, or the account is disabled */
+    async lift(accountId: string): Promise<void> {
       const account = await accounts.byId(accountId)
       if (account?.status !== 'open') throw cannotLift()
       await changeLimit(store, accountId, month(), async (before) => {

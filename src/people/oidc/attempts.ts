@@ -24,17 +24,7 @@ export interface Attempt {
 /** Unix milliseconds. */
 export const begunAt = ({ expiresAt }: Attempt) => expiresAt - LIFETIME_MS
 
-export interface Attempts {
-  begin(isProof: boolean): Attempt
-  /** Value of a Set-Cookie header. The older attempt of the browser is replaced. */
-  cookie(attempt: Attempt, isSecure: boolean): string
-  /** Value of a Set-Cookie header that removes the attempt. */
-  noCookie(isSecure: boolean): string
-  /** The attempt of this browser; null: none, expired, or not made here. */
-  read(headers: IncomingHttpHeaders, isSecure: boolean): Attempt | null
-  /** Fails the unit if the attempt was completed before. */
-  complete(attempt: Attempt): Statement[]
-}
+export type Attempts = ReturnType<typeof createAttempts>
 
 const LIFETIME_MS = 10 * 60_000
 const PURPOSE = 'oidc-attempt'
@@ -48,7 +38,7 @@ const nameOf = (isSecure: boolean) => `${isSecure ? '__Host-' : ''}sendwright_oi
 const cookieOf = (value: string, isSecure: boolean, maxAgeMs: number) =>
   `${nameOf(isSecure)}=${value}; Path=/; HttpOnly; SameSite=Lax; Max-Age=${maxAgeMs / 1000}${isSecure ? '; Secure' : ''}`
 
-export function createAttempts(sealer: Sealer, clock: Clock, pod: string | null): Attempts {
+export function createAttempts(sealer: Sealer, clock: Clock, pod: string | null) {
   const nowMs = () => Math.floor(clock.now())
 
   function open(value: string): Attempt | null {
@@ -61,23 +51,27 @@ export function createAttempts(sealer: Sealer, clock: Clock, pod: string | null)
   }
 
   return {
-    begin: (isProof) => ({
+    begin: (isProof: boolean): Attempt => ({
       state: withPod(pod, randomState()),
       nonce: randomNonce(),
       verifier: randomPKCECodeVerifier(),
       expiresAt: nowMs() + LIFETIME_MS,
       isProof,
     }),
-    cookie(attempt, isSecure) {
+    /** Value of a Set-Cookie header. The older attempt of the browser is replaced. */
+    cookie(attempt: Attempt, isSecure: boolean): string {
       const sealed = Buffer.from(sealer.seal(PURPOSE, JSON.stringify(attempt))).toString('base64url')
       return cookieOf(sealed, isSecure, LIFETIME_MS)
     },
-    noCookie: (isSecure) => cookieOf('', isSecure, 0),
-    read(headers, isSecure) {
+    /** Value of a Set-Cookie header that removes the attempt. */
+    noCookie: (isSecure: boolean) => cookieOf('', isSecure, 0),
+    /** The attempt of this browser; null: none, expired, or not made here. */
+    read(headers: IncomingHttpHeaders, isSecure: boolean): Attempt | null {
       const attempt = open(cookieValue(headers, nameOf(isSecure)) ?? '')
       return attempt === null || attempt.expiresAt <= nowMs() ? null : attempt
     },
-    complete({ state, expiresAt }) {
+    /** Fails the unit if the attempt was completed before. */
+    complete({ state, expiresAt }: Attempt): Statement[] {
       const digest = sealer.mac(PURPOSE, state).toString('hex')
       return [
         { sql: 'DELETE FROM oidc_sign_ins WHERE expires_at <= ?', values: [nowMs()] },

@@ -27,10 +27,7 @@ import type { Visitor } from '../users/users.ts'
 import { displayName, type Identity, roleOf, verifiedEmail } from './claims.ts'
 import { SignInRefused } from './refused.ts'
 
-export interface Linking {
-  /** `completion`: statements that fail the unit if this sign-in was completed before. @throws SignInRefused */
-  signIn(identity: Identity, completion: readonly Statement[], visitor: Visitor): Promise<User>
-}
+export type Linking = ReturnType<typeof createLinking>
 
 interface LinkingParts extends Pick<Core, 'store' | 'clock'> {
   oidc: OidcConfig
@@ -41,7 +38,7 @@ interface LinkingParts extends Pick<Core, 'store' | 'clock'> {
   accountId: string
 }
 
-export function createLinking(parts: LinkingParts): Linking {
+export function createLinking(parts: LinkingParts) {
   const { oidc, store, clock, userDirectory, sendMail, publicUrl } = parts
   const nowMs = () => Math.floor(clock.now())
 
@@ -146,7 +143,8 @@ export function createLinking(parts: LinkingParts): Linking {
   }
 
   return {
-    signIn: (identity, completion, visitor) =>
+    /** `completion`: statements that fail the unit if this sign-in was completed before. @throws SignInRefused */
+    signIn: (identity: Identity, completion: readonly Statement[], visitor: Visitor): Promise<User> =>
       resolve(identity, completion, visitor).catch((error: unknown) => {
         if (error instanceof StaleWrite)
           throw new SignInRefused('This sign-in was completed before, or your user was changed meanwhile')

@@ -30,12 +30,7 @@ import { type Claims, hasClaim, type Identity, isSubject, verifiedEmail } from '
 import { type ProviderFetch, ProviderUnreachable } from './provider-fetch.ts'
 import { SignInRefused } from './refused.ts'
 
-export interface Provider {
-  /** Where the browser signs in. @throws SignInRefused with 503 */
-  authorizationUrl(attempt: Attempt): Promise<string>
-  /** Who came back with this query of the redirect. @throws SignInRefused */
-  identify(query: URLSearchParams, attempt: Attempt): Promise<Identity>
-}
+export type Provider = ReturnType<typeof createProvider>
 
 const METADATA_MS = 3_600_000
 /** So that a provider that is down does not get a request for each that we get. */
@@ -49,7 +44,7 @@ interface ProviderParts extends Pick<Core, 'clock' | 'log'> {
   fetch: ProviderFetch['fetch']
 }
 
-export function createProvider({ oidc, redirectUri, fetch, clock, log }: ProviderParts): Provider {
+export function createProvider({ oidc, redirectUri, fetch, clock, log }: ProviderParts) {
   const metadata = createCache({ clock, ttlMs: METADATA_MS, entriesMax: 1, load: discover })
   let failedAt = Number.NEGATIVE_INFINITY
 
@@ -98,7 +93,8 @@ export function createProvider({ oidc, redirectUri, fetch, clock, log }: Provide
   }
 
   return {
-    async authorizationUrl({ state, nonce, verifier, isProof }) {
+    /** Where the browser signs in. @throws SignInRefused with 503 */
+    async authorizationUrl({ state, nonce, verifier, isProof }: Attempt): Promise<string> {
       const config = await configuration()
       const url = buildAuthorizationUrl(config, {
         redirect_uri: redirectUri,
@@ -113,7 +109,8 @@ export function createProvider({ oidc, redirectUri, fetch, clock, log }: Provide
       })
       return url.href
     },
-    async identify(query, attempt) {
+    /** Who came back with this query of the redirect. @throws SignInRefused */
+    async identify(query: URLSearchParams, attempt: Attempt): Promise<Identity> {
       const { state, nonce, verifier } = attempt
       const config = await configuration()
       try {

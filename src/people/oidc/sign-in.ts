@@ -14,18 +14,7 @@ import type { Linking } from './linking.ts'
 import type { Provider } from './provider.ts'
 import { SignInRefused } from './refused.ts'
 
-export interface OidcSignIn {
-  /** Text of the button: "Sign in with <label>". */
-  readonly label: string
-  /** Where the browser is to go, and the attempt for its cookie. @throws SignInRefused */
-  begin(isProof: boolean): Promise<{ url: string; attempt: Attempt }>
-  /** The user, authenticated, and whether just now. `query`: of the redirect. @throws SignInRefused */
-  complete(
-    query: URLSearchParams,
-    attempt: Attempt | null,
-    context: SignInContext,
-  ): Promise<{ user: User; isFresh: boolean }>
-}
+export type OidcSignIn = ReturnType<typeof createOidcSignIn>
 
 /** A large office behind one address signs in within an hour. */
 const PER_NETWORK_MAX = 1_000
@@ -41,18 +30,25 @@ interface OidcSignInParts {
   isExempt(address: string): boolean
 }
 
-export function createOidcSignIn(parts: OidcSignInParts): OidcSignIn {
+export function createOidcSignIn(parts: OidcSignInParts) {
   const { label, provider, attempts, linking, clock, isExempt } = parts
   const ofNetworks = new HourlyQuota(clock, PER_NETWORK_MAX)
   let running = 0
 
   return {
+    /** Text of the button: "Sign in with <label>". */
     label,
-    async begin(isProof) {
+    /** Where the browser is to go, and the attempt for its cookie. @throws SignInRefused */
+    async begin(isProof: boolean): Promise<{ url: string; attempt: Attempt }> {
       const attempt = attempts.begin(isProof)
       return { url: await provider.authorizationUrl(attempt), attempt }
     },
-    async complete(query, attempt, { remoteAddress, requestId }) {
+    /** The user, authenticated, and whether just now. `query`: of the redirect. @throws SignInRefused */
+    async complete(
+      query: URLSearchParams,
+      attempt: Attempt | null,
+      { remoteAddress, requestId }: SignInContext,
+    ): Promise<{ user: User; isFresh: boolean }> {
       if (attempt === null || query.get('state') !== attempt.state)
         throw new SignInRefused('This sign-in was begun in another browser or window, or too long ago', 400)
       if (running >= AT_A_TIME_MAX) throw new SignInRefused(BUSY, 503)

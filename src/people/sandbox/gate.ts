@@ -1,10 +1,3 @@
-/**
- * Which addresses sandbox domains may send to (messages.md rule 9). A sandbox domain needs no DNS record, so having one
- * proves nothing. In direct mode it reaches only the addresses that the operator names, all addresses at the account's own
- * domains, if verified, users of the account, and recipients who have agreed (accounts.md section 2). Members of a list
- * are checked one by one when their copies are prepared. Mail of the service itself, which asks them, may go to anyone.
- */
-import type { MaybePromise } from '../../base/flow/cache.ts'
 import type { DeliveryMode } from '../../platform/config/sending.ts'
 import { SYSTEM_ACCOUNT_ID } from '../../platform/store/account-rows.ts'
 import { addressKey, type Mailbox } from '../../protocols/mime/address.ts'
@@ -12,9 +5,7 @@ import type { Domain } from '../../sending/domains/domain.ts'
 import type { DomainDirectory } from '../../sending/domains/names/directory.ts'
 
 /** Which addresses may get mail from a sandbox domain (messages.md rule 9). */
-export interface SandboxGate {
-  mayReceive(domain: Domain, recipients: readonly Mailbox[]): MaybePromise<boolean>
-}
+export type SandboxGate = ReturnType<typeof createSandboxGate>
 
 export function createSandboxGate(parts: {
   mode: DeliveryMode['kind']
@@ -23,7 +14,7 @@ export function createSandboxGate(parts: {
   domains: Pick<DomainDirectory, 'byName'>
   /** Whether all of them are users of the account or have agreed; by address key. */
   haveAgreed(accountId: string, addresses: readonly string[]): Promise<boolean>
-}): SandboxGate {
+}) {
   const { mode, domains } = parts
   const named = new Set(parts.recipients)
   // Captured mail stays here, and a relay is the operator's own server.
@@ -45,7 +36,7 @@ export function createSandboxGate(parts: {
   }
 
   return {
-    mayReceive: ({ accountId }, recipients) =>
+    mayReceive: ({ accountId }: Domain, recipients: readonly Mailbox[]) =>
       isOpen || accountId === SYSTEM_ACCOUNT_ID || allMay(accountId, recipients),
   }
 }

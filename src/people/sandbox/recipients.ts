@@ -12,6 +12,7 @@ import type { Of } from '../../base/shape.ts'
 import { DAY_MS } from '../../base/time/durations.ts'
 import type { Core } from '../../core.ts'
 import { commitUnlessStale } from '../../platform/store/commits.ts'
+import { countOf } from '../../platform/store/count.ts'
 import type { SandboxRecipientRow } from '../../platform/store/schema.ts'
 import { isSecret, newSecret } from '../../platform/store/secrets/random-secret.ts'
 import { StaleWrite, type Statement, type Store } from '../../platform/store/store.ts'
@@ -22,18 +23,7 @@ import type { SystemMail } from '../users/mails.ts'
 
 type SandboxRecipient = Of<typeof SANDBOX_RECIPIENT>
 
-export interface SandboxRecipients {
-  /** Oldest first. */
-  list(accountId: string): Promise<SandboxRecipient[]>
-  /** Sends the mail, again for an address that was added before. @throws BadRequest, TooManyRequests */
-  add(accountId: string, email: string): Promise<SandboxRecipient>
-  /** @throws BadRequest for an unknown address */
-  remove(accountId: string, email: string): Promise<void>
-  /** The address that a link is for; null: used, replaced or too old. */
-  find(token: string): Promise<string | null>
-  /** Activates the address; null as `find`. */
-  confirm(token: string, visitor: Omit<Actor, 'caller'>): Promise<string | null>
-}
+export type SandboxRecipients = ReturnType<typeof createSandboxRecipients>
 
 const RECIPIENTS_MAX = 5
 const LINK_DAYS = 7
@@ -45,7 +35,7 @@ interface SandboxRecipientParts extends Pick<Core, 'store' | 'sealer' | 'clock'>
   publicUrl: string
 }
 
-export function createSandboxRecipients(parts: SandboxRecipientParts): SandboxRecipients {
+export function createSandboxRecipients(parts: SandboxRecipientParts) {
   const { store, sealer, clock, sendMail, publicUrl } = parts
   const digestOf = (token: string) => sealer.mac('sandbox-recipient', token).toString('hex')
   const nowMs = () => Math.floor(clock.now())
@@ -72,8 +62,10 @@ export function createSandboxRecipients(parts: SandboxRecipientParts): SandboxRe
   }
 
   return {
-    list: async (accountId) => (await rowsOf(accountId)).map(viewOf),
-    async add(accountId, given) {
+    /** Oldest first. */
+    list: async (accountId: string): Promise<SandboxRecipient[]> => (await rowsOf(accountId)).map(viewOf),
+    /** Sends the mail, again for an address that was added before. @throws BadRequest, TooManyRequests */
+    async add(accountId: string, given: string): Promise<SandboxRecipient> {
       const address = addressOf(given)
       const rows = await rowsOf(accountId)
       const known = rows.find((row) => row.address === address)
@@ -98,7 +90,8 @@ export function createSandboxRecipients(parts: SandboxRecipientParts): SandboxRe
       }
       return { email: address, activated: false }
     },
-    async remove(accountId, given) {
+    /** @throws BadRequest for an unknown address */
+    async remove(accountId: string, given: string): Promise<void> {
       const removed = await store.db
         .deleteFrom('sandbox_recipients')
         .where('account_id', '=', accountId)
@@ -106,8 +99,10 @@ export function createSandboxRecipients(parts: SandboxRecipientParts): SandboxRe
         .executeTakeFirst()
       if (Number(removed.numDeletedRows) === 0) throw invalid()
     },
-    find: async (token) => (await byToken(token))?.address ?? null,
-    async confirm(token, visitor) {
+    /** The address that a link is for; null: used, replaced or too old. */
+    find: async (token: string): Promise<string | null> => (await byToken(token))?.address ?? null,
+    /** Activates the address; null as `find`. */
+    async confirm(token: string, visitor: Omit<Actor, 'caller'>): Promise<string | null> {
       const row = await byToken(token)
       if (!row) return null
       const { account_id: accountId, address } = row
@@ -215,16 +210,16 @@ export async function haveAgreed(
   const others = [...new Set(addresses)].filter((address) => !agreed.has(address))
   for (let at = 0; at < others.length; at += ADDRESSES_PER_QUERY) {
     const asked = others.slice(at, at + ADDRESSES_PER_QUERY)
-    const { count } = await store.db
-      .selectFrom('users')
-      .select((of) => of.fn.countAll<number>().as('count'))
-      .where('email', 'in', asked)
-      .where('account_id', '=', accountId)
-      .where('is_disabled', '=', 0)
-      // Who was invited has not agreed to anything yet.
-      .where('password_hash', 'is not', null)
-      .executeTakeFirstOrThrow()
-    if (Number(count) < asked.length) return false
+    const count = await countOf(
+      store.db
+        .selectFrom('users')
+        .where('email', 'in', asked)
+        .where('account_id', '=', accountId)
+        .where('is_disabled', '=', 0)
+        // Who was invited has not agreed to anything yet.
+        .where('password_hash', 'is not', null),
+    )
+    if (count < asked.length) return false
   }
   return true
 }

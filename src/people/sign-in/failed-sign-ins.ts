@@ -23,13 +23,7 @@ interface FailedSignIn {
   known?: { accountId: string; login: string } | null
 }
 
-export interface FailedSignIns {
-  /** Counts one failure, which is written within a minute. Costs only a map lookup. */
-  note(failure: FailedSignIn): void
-  /** Writes the counts. Never rejects. */
-  flush(): Promise<void>
-  close(): Promise<void>
-}
+export type FailedSignIns = ReturnType<typeof createFailedSignIns>
 
 const COUNT_FOR_MS = MINUTE_MS
 /** Groups counted separately within a minute, about 300 kB; further failures are only summed. */
@@ -54,7 +48,7 @@ interface FailedSignInParts extends Pick<Core, 'store' | 'clock' | 'log'> {
   firstAccountId: string
 }
 
-export function createFailedSignIns({ store, clock, log, firstAccountId }: FailedSignInParts): FailedSignIns {
+export function createFailedSignIns({ store, clock, log, firstAccountId }: FailedSignInParts) {
   let groups = new Map<string, Group>()
   let overflow = 0
   let timer: Timer | null = null
@@ -62,6 +56,7 @@ export function createFailedSignIns({ store, clock, log, firstAccountId }: Faile
   let writing: Promise<void> = Promise.resolve()
   let closed = false
 
+  /** Counts one failure, which is written within a minute. Costs only a map lookup. */
   function note({ remoteAddress, way, known }: FailedSignIn): void {
     if (closed) return
     timer ??= clock.setTimer(COUNT_FOR_MS, () => void flush())
@@ -109,6 +104,7 @@ export function createFailedSignIns({ store, clock, log, firstAccountId }: Faile
     return statements
   }
 
+  /** Writes the counts. Never rejects. */
   function flush(): Promise<void> {
     timer?.cancel()
     timer = null
@@ -127,7 +123,7 @@ export function createFailedSignIns({ store, clock, log, firstAccountId }: Faile
   return {
     note,
     flush,
-    async close() {
+    async close(): Promise<void> {
       closed = true
       await flush()
     },

@@ -8,11 +8,7 @@ import type { Clock } from '../../base/time/clock.ts'
 import { DAY_MS } from '../../base/time/durations.ts'
 import type { Store } from '../../platform/store/store.ts'
 
-export interface LoginPlaces {
-  isKnown(login: string, network: string): Promise<boolean>
-  /** Records a successful login. Never rejects: a full disk must not lock anyone out. */
-  note(login: string, network: string): Promise<void>
-}
+export type LoginPlaces = ReturnType<typeof createLoginPlaces>
 
 /** A network is forgotten when the login was not used there for this long. */
 const KNOWN_FOR_MS = 90 * DAY_MS
@@ -27,13 +23,13 @@ export function createLoginPlaces(
   store: Store,
   clock: Clock,
   table: 'login_places' | 'user_places' = 'login_places',
-): LoginPlaces {
+) {
   /** When a network was last written. */
   const notedAt = new Map<string, number>()
   const isFresh = (key: string) => (notedAt.get(key) ?? -Infinity) > clock.now() - NOTE_EVERY_MS
 
   return {
-    async isKnown(login, network) {
+    async isKnown(login: string, network: string): Promise<boolean> {
       if (notedAt.has(`${network} ${login}`)) return true
       const row = await store.db
         .selectFrom(table)
@@ -43,7 +39,8 @@ export function createLoginPlaces(
         .executeTakeFirst()
       return row !== undefined && row.last_at > clock.now() - KNOWN_FOR_MS
     },
-    async note(login, network) {
+    /** Records a successful login. Never rejects: a full disk must not lock anyone out. */
+    async note(login: string, network: string): Promise<void> {
       const key = `${network} ${login}`
       if (isFresh(key)) return
       const now = Math.floor(clock.now())

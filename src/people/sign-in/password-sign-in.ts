@@ -28,17 +28,7 @@ export interface GivenProof {
   passkey?: string | undefined
 }
 
-export interface PasswordSignIn {
-  /** @throws Unauthenticated; TooManyRequests, TooManyWaiting when the password was not checked */
-  authenticate(email: string, proof: GivenProof, address: string): Promise<User>
-  /**
-   * Checks the user of a session again, before a change that a stolen session must not make.
-   * @throws BadRequest for a wrong password or code; as above
-   */
-  prove(user: User, proof: GivenProof, address: string): Promise<void>
-  /** The user who has signed in with a passkey alone. @throws Unauthenticated, TooManyRequests */
-  authenticateByPasskey(response: string, address: string): Promise<User>
-}
+export type PasswordSignIn = ReturnType<typeof createPasswordSignIn>
 
 interface PasswordSignInParts extends Pick<Core, 'store' | 'clock'> {
   userDirectory: Pick<UserDirectory, 'byEmail'>
@@ -51,7 +41,7 @@ interface PasswordSignInParts extends Pick<Core, 'store' | 'clock'> {
 
 type Verdict = 'right' | 'wrong-password' | 'wrong-code' | 'code-missing'
 
-export function createPasswordSignIn(parts: PasswordSignInParts): PasswordSignIn {
+export function createPasswordSignIn(parts: PasswordSignInParts) {
   const { store, clock, userDirectory, secondFactor, passkeys, guard, failedAttempts, failedSignIns } = parts
 
   async function judge(
@@ -103,7 +93,8 @@ export function createPasswordSignIn(parts: PasswordSignInParts): PasswordSignIn
   }
 
   return {
-    async authenticate(email, proof, address) {
+    /** @throws Unauthenticated; TooManyRequests, TooManyWaiting when the password was not checked */
+    async authenticate(email: string, proof: GivenProof, address: string): Promise<User> {
       // An invalid address has no user and may contain anything, such as NUL, which PostgreSQL rejects.
       const login = emailOf(email) ?? ''
       const { user, verdict } = await guarded(login, () => userDirectory.byEmail(email), proof, address)
@@ -119,13 +110,18 @@ export function createPasswordSignIn(parts: PasswordSignInParts): PasswordSignIn
       await noteSuccess(user, address)
       return user
     },
-    async prove(user, proof, address) {
+    /**
+     * Checks the user of a session again, before a change that a stolen session must not make.
+     * @throws BadRequest for a wrong password or code; as above
+     */
+    async prove(user: User, proof: GivenProof, address: string): Promise<void> {
       const { verdict } = await guarded(user.email, async () => user, proof, address)
       if (verdict === 'wrong-password') throw new BadRequest('The password is wrong')
       if (verdict === 'wrong-code') throw new BadRequest('The code is wrong, or was used before')
       if (verdict === 'code-missing') throw new BadRequest('Missing mandatory parameter: code')
     },
-    async authenticateByPasskey(response, address) {
+    /** The user who has signed in with a passkey alone. @throws Unauthenticated, TooManyRequests */
+    async authenticateByPasskey(response: string, address: string): Promise<User> {
       const user = await passkeys.signIn(response)
       if (user !== null) {
         await noteSuccess(user, address)

@@ -13,30 +13,13 @@ import { BadRequest, TooManyRequests } from '../../base/process/errors.ts'
 import type { Clock } from '../../base/time/clock.ts'
 import { DAY_MS } from '../../base/time/durations.ts'
 import { commitUnlessStale } from '../../platform/store/commits.ts'
+import { countOf } from '../../platform/store/count.ts'
 import type { Sealer } from '../../platform/store/secrets/sealing.ts'
 import { insertMany, type Statement, type Store } from '../../platform/store/store.ts'
 import type { User } from '../accounts/user-directory.ts'
 import { matchingStep, newTotpSecret, otpauthUrl, totpText } from './totp.ts'
 
-export interface SecondFactor {
-  /** A secret for the app, active once it is confirmed. @throws BadRequest when there is an active one */
-  begin(user: User): Promise<{ secret: string; otpauth_url: string }>
-  /** Activates the secret; resolves to recovery codes. @throws BadRequest for a wrong code, or nothing to confirm */
-  confirm(user: User, code: string): Promise<string[]>
-  /** New recovery codes, which void the older ones. @throws BadRequest without a second factor */
-  renewCodes(user: User): Promise<string[]>
-  codesLeft(userId: string): Promise<number>
-  /** Removes the app, and the recovery codes unless there are passkeys. */
-  remove(userId: string): Promise<void>
-  /** Removes everything: app, passkeys and recovery codes. */
-  reset(userId: string): Promise<void>
-  /** Recovery codes for the first passkey, and the statements that store them; null: the user has some, or no password. */
-  firstCodes(user: User): { codes: string[]; statements: Statement[] } | null
-  /** Voids the recovery codes of a user who has no second factor any more. */
-  voidedCodes(userId: string): Statement
-  /** Uses up a code of either kind. @throws TooManyRequests when the code was not checked */
-  check(user: User, code: string, isKnownPlace: boolean): Promise<boolean>
-}
+export type SecondFactor = ReturnType<typeof createSecondFactor>
 
 /** Whether a code or passkey is asked for after the password. */
 export const hasSecondFactor = ({ totp_sealed, passkeys }: User) => totp_sealed !== null || passkeys > 0
@@ -52,7 +35,7 @@ const CODE_BYTES = 10
 const ATTEMPTS_ELSEWHERE_MAX = 20
 const ATTEMPTS_MAX = 100
 
-export function createSecondFactor(store: Store, sealer: Sealer, clock: Clock): SecondFactor {
+export function createSecondFactor(store: Store, sealer: Sealer, clock: Clock) {
   const nowMs = () => Math.floor(clock.now())
   const digest = (userId: string, code: Uint8Array) =>
     sealer.mac('recovery-code', `${userId} ${toBase32(code)}`).toString('hex')
@@ -110,7 +93,8 @@ export function createSecondFactor(store: Store, sealer: Sealer, clock: Clock): 
   const fenced = (...unit: Statement[]) => commitUnlessStale(store, unit)
 
   return {
-    async begin(user) {
+    /** A secret for the app, active once it is confirmed. @throws BadRequest when there is an active one */
+    async begin(user: User): Promise<{ secret: string; otpauth_url: string }> {
       const secret = newTotpSecret()
       const isNew = await fenced({
         sql: 'UPDATE users SET totp_pending_sealed = ? WHERE id = ? AND totp_sealed IS NULL',
@@ -120,7 +104,8 @@ export function createSecondFactor(store: Store, sealer: Sealer, clock: Clock): 
       if (!isNew) throw new BadRequest('An authenticator app is in use already')
       return { secret: totpText(secret), otpauth_url: otpauthUrl(secret, ISSUER, user.email) }
     },
-    async confirm(user, given) {
+    /** Activates the secret; resolves to recovery codes. @throws BadRequest for a wrong code, or nothing to confirm */
+    async confirm(user: User, given: string): Promise<string[]> {
       const pending = user.totp_pending_sealed
       if (pending === null) throw new BadRequest('There is no authenticator app to confirm')
       const now = nowMs()
@@ -139,28 +124,32 @@ export function createSecondFactor(store: Store, sealer: Sealer, clock: Clock): 
       if (!isConfirmed) throw new BadRequest('There is no authenticator app to confirm')
       return codes
     },
-    async renewCodes(user) {
+    /** New recovery codes, which void the older ones. @throws BadRequest without a second factor */
+    async renewCodes(user: User): Promise<string[]> {
       if (!hasSecondFactor(user)) throw new BadRequest('There is no authenticator app or passkey in use')
       const { codes, statements } = newCodes(user.id)
       await store.commit(statements)
       return codes
     },
-    async codesLeft(userId) {
+    async codesLeft(userId: string): Promise<number> {
       const codes = store.db.selectFrom('recovery_codes').where('user_id', '=', userId)
-      const { count } = await codes
-        .select((of) => of.fn.countAll<number>().as('count'))
-        .executeTakeFirstOrThrow()
-      return Number(count)
+      return countOf(codes)
     },
-    async remove(userId) {
+    /** Removes the app, and the recovery codes unless there are passkeys. */
+    async remove(userId: string): Promise<void> {
       await store.commit([removeApp(userId), voidUnused(userId)])
     },
-    async reset(userId) {
+    /** Removes everything: app, passkeys and recovery codes. */
+    async reset(userId: string): Promise<void> {
       await store.commit([removeApp(userId), ...removePasskeys(userId), voidCodes(userId)])
     },
-    firstCodes: (user) => (user.password_hash === null || hasSecondFactor(user) ? null : newCodes(user.id)),
+    /** Recovery codes for the first passkey, and the statements that store them; null: the user has some, or no password. */
+    firstCodes: (user: User) =>
+      user.password_hash === null || hasSecondFactor(user) ? null : newCodes(user.id),
+    /** Voids the recovery codes of a user who has no second factor any more. */
     voidedCodes: voidUnused,
-    async check(user, given, isKnownPlace) {
+    /** Uses up a code of either kind. @throws TooManyRequests when the code was not checked */
+    async check(user: User, given: string, isKnownPlace: boolean): Promise<boolean> {
       const code = plainCode(given)
       if (/^\d{6}$/.test(code)) return checkApp(user, code, isKnownPlace)
       const bytes = code.length === (CODE_BYTES * 8) / 5 ? fromBase32(code) : null

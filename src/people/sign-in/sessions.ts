@@ -52,27 +52,7 @@ export interface OpenedSession {
   lifetimeMs: number
 }
 
-export interface Sessions {
-  /** A token for `/login/<token>`, valid once. @throws Unauthenticated when the user or key has just been deleted */
-  createLink(source: SessionSource): Promise<string>
-  /** The source of an unused link, which this uses up. Null for any other token. */
-  redeemLink(token: string): Promise<SessionSource | null>
-  /** Null if the user or key is deleted, disabled, expired, of another or a closed account, or a sending key. */
-  open(source: SessionSource, browser: Browser): Promise<OpenedSession | null>
-  /** `isUse`: a request of the browser, which postpones the end for lack of use. Default true. */
-  find(secret: string, isUse?: boolean): Promise<Session | null>
-  close(secret: string): Promise<void>
-  /** Sessions of an account, newest first, without expired ones. */
-  list(accountId: string): Promise<SessionRow[]>
-  /** `userId`: only one of this user. @throws NotFound */
-  end(accountId: string, id: string, userId?: string): Promise<void>
-  /** Ends all of an account, or of a user of it, except `exceptId`. Resolves to how many there were. */
-  endAll(accountId: string, exceptId: string | null, userId?: string): Promise<number>
-  /** Whether its user has shown in it who they are within PROOF_MS. */
-  isProved(id: string): Promise<boolean>
-  /** The user has just shown it. */
-  noteProof(id: string): Promise<void>
-}
+export type Sessions = ReturnType<typeof createSessions>
 
 /** So long nobody else sits down at an unattended browser, and a second change needs no second password. */
 export const PROOF_MS = 10 * MINUTE_MS
@@ -96,13 +76,14 @@ const LAST_USED_STEP_MS = 5 * MINUTE_MS
 const LAST_USED_STEPS = 10
 const USER_AGENT_LENGTH_MAX = 256
 
-export function createSessions(store: Store, sealer: Sealer, clock: Clock): Sessions {
+export function createSessions(store: Store, sealer: Sealer, clock: Clock) {
   const digest = (purpose: 'login-link' | 'session', token: string) =>
     sealer.mac(purpose, token).toString('hex')
   const nowMs = () => Math.floor(clock.now())
 
   return {
-    async createLink(source) {
+    /** A token for `/login/<token>`, valid once. @throws Unauthenticated when the user or key has just been deleted */
+    async createLink(source: SessionSource): Promise<string> {
       const token = newSecret(store)
       const now = nowMs()
       const row = {
@@ -123,7 +104,8 @@ export function createSessions(store: Store, sealer: Sealer, clock: Clock): Sess
       })
       return token
     },
-    async redeemLink(token) {
+    /** The source of an unused link, which this uses up. Null for any other token. */
+    async redeemLink(token: string): Promise<SessionSource | null> {
       if (!isSecret(token)) return null
       // Deletes and reads in one statement: two browsers with the same link cannot both sign in.
       const row = await store.db
@@ -134,7 +116,11 @@ export function createSessions(store: Store, sealer: Sealer, clock: Clock): Sess
       if (!row || row.expires_at <= clock.now()) return null
       return sourceOfRow(row)
     },
-    async open(source, { remoteAddress, userAgent, isProof = false }) {
+    /** Null if the user or key is deleted, disabled, expired, of another or a closed account, or a sending key. */
+    async open(
+      source: SessionSource,
+      { remoteAddress, userAgent, isProof = false }: Browser,
+    ): Promise<OpenedSession | null> {
       const secret = newSecret(store)
       const id = `session-${randomHex(12)}`
       const now = nowMs()
@@ -164,7 +150,8 @@ export function createSessions(store: Store, sealer: Sealer, clock: Clock): Sess
         return { secret, id, role, lifetimeMs }
       })
     },
-    async find(secret, isUse = true) {
+    /** `isUse`: a request of the browser, which postpones the end for lack of use. Default true. */
+    async find(secret: string, isUse = true): Promise<Session | null> {
       if (!isSecret(secret)) return null
       const row = await store.db
         .selectFrom('sessions')
@@ -194,24 +181,29 @@ export function createSessions(store: Store, sealer: Sealer, clock: Clock): Sess
       if (isUse && row.last_used_at <= now - stepMs) await noteUse(store, row.id, now)
       return { ...source, id: row.id, role }
     },
-    async close(secret) {
+    async close(secret: string): Promise<void> {
       await store.db.deleteFrom('sessions').where('digest', '=', digest('session', secret)).execute()
     },
-    list: (accountId) => openSessions(store, accountId, nowMs()),
-    async end(accountId, id, userId) {
+    /** Sessions of an account, newest first, without expired ones. */
+    list: (accountId: string): Promise<SessionRow[]> => openSessions(store, accountId, nowMs()),
+    /** `userId`: only one of this user. @throws NotFound */
+    async end(accountId: string, id: string, userId?: string): Promise<void> {
       const ended = await ofOwner(store, accountId, userId)
         .where('id', '=', id)
         .returning('id')
         .executeTakeFirst()
       if (!ended) throw new NotFound('Session not found')
     },
-    async endAll(accountId, exceptId, userId) {
+    /** Ends all of an account, or of a user of it, except `exceptId`. Resolves to how many there were. */
+    async endAll(accountId: string, exceptId: string | null, userId?: string): Promise<number> {
       let all = ofOwner(store, accountId, userId)
       if (exceptId !== null) all = all.where('id', '!=', exceptId)
       return (await all.returning('id').execute()).length
     },
-    isProved: (id) => isProved(store, id, nowMs()),
-    async noteProof(id) {
+    /** Whether its user has shown in it who they are within PROOF_MS. */
+    isProved: (id: string) => isProved(store, id, nowMs()),
+    /** The user has just shown it. */
+    async noteProof(id: string): Promise<void> {
       await store.db.updateTable('sessions').set({ proved_at: nowMs() }).where('id', '=', id).execute()
     },
   }

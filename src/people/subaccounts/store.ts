@@ -1,5 +1,6 @@
 /** Rows of subaccounts, and the notes of changes that the job works through (changes-job.ts). */
 import { sql, type Transaction } from 'kysely'
+import { countOf } from '../../platform/store/count.ts'
 import { enter, entriesOf } from '../../platform/store/pods/entries.ts'
 import type { AccountRow, Schema } from '../../platform/store/schema.ts'
 import type { Store } from '../../platform/store/store.ts'
@@ -29,9 +30,7 @@ export async function listRows(
     const pattern = `%${query.filter.replaceAll(/[\\%_]/g, '\\$&')}%`
     matching = matching.where(sql<boolean>`lower(name) LIKE lower(${pattern}) ESCAPE '\\'`)
   }
-  const { count } = await matching
-    .select((of) => of.fn.countAll<number>().as('count'))
-    .executeTakeFirstOrThrow()
+  const count = await countOf(matching)
   const rows = await matching
     .selectAll()
     .orderBy('name', query.sort)
@@ -39,7 +38,7 @@ export async function listRows(
     .limit(query.limit)
     .offset(query.skip)
     .execute()
-  return { rows, total: Number(count) }
+  return { rows, total: count }
 }
 
 /** accounts.md section 3 rule 3. */

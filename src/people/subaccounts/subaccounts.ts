@@ -32,19 +32,7 @@ export interface Subaccount extends Account {
 }
 
 /** All throw Forbidden for a caller whose account is a subaccount itself, and NotFound for an unknown id. */
-export interface Subaccounts {
-  list(callerId: string, query: SubaccountQuery): Promise<{ items: Subaccount[]; total: number }>
-  read(callerId: string, id: string): Promise<Subaccount>
-  /** @throws BadRequest for a name that is invalid or taken */
-  create(callerId: string, name: string): Promise<Subaccount>
-  /** @throws BadRequest when it is disabled already */
-  disable(callerId: string, id: string, why: Disablement): Promise<Subaccount>
-  /** @throws BadRequest when it is open already */
-  enable(callerId: string, id: string): Promise<Subaccount>
-  setFeatures(callerId: string, id: string, features: Partial<Record<Feature, boolean>>): Promise<void>
-  /** Closes it for good; the row in the audit log is written with that. */
-  close(actor: Actor, id: string): Promise<void>
-}
+export type Subaccounts = ReturnType<typeof createSubaccounts>
 
 export interface SubaccountParts extends Pick<Core, 'store' | 'sealer' | 'clock' | 'accounts'> {
   /** A transaction that adds an account. */
@@ -53,7 +41,7 @@ export interface SubaccountParts extends Pick<Core, 'store' | 'sealer' | 'clock'
   wake(): void
 }
 
-export function createSubaccounts(parts: SubaccountParts): Subaccounts {
+export function createSubaccounts(parts: SubaccountParts) {
   const { store, sealer, clock, accounts, wake } = parts
 
   async function checkParent(callerId: string): Promise<void> {
@@ -95,13 +83,15 @@ export function createSubaccounts(parts: SubaccountParts): Subaccounts {
   }
 
   return {
-    async list(callerId, query) {
+    async list(callerId: string, query: SubaccountQuery): Promise<{ items: Subaccount[]; total: number }> {
       await checkParent(callerId)
       const { rows, total } = await listRows(store, callerId, query)
       return { items: rows.map((row) => subaccountOfRow(row, store.pod)), total }
     },
-    read: async (callerId, id) => subaccountOfRow(await own(callerId, id), store.pod),
-    async create(callerId, name) {
+    read: async (callerId: string, id: string): Promise<Subaccount> =>
+      subaccountOfRow(await own(callerId, id), store.pod),
+    /** @throws BadRequest for a name that is invalid or taken */
+    async create(callerId: string, name: string): Promise<Subaccount> {
       await checkParent(callerId)
       if (!isAccountName(name)) throw new BadRequest('Bad request')
       const now = Math.floor(clock.now())
@@ -120,22 +110,29 @@ export function createSubaccounts(parts: SubaccountParts): Subaccounts {
       if (row === null) throw new BadRequest('Bad request')
       return subaccountOfRow(row, store.pod)
     },
-    disable: (callerId, id, why) =>
+    /** @throws BadRequest when it is disabled already */
+    disable: (callerId: string, id: string, why: Disablement) =>
       update(callerId, id, ({ status }) => {
         if (status === 'disabled') throw new BadRequest('subaccount is already disabled')
         return { status: 'disabled', disabled_json: JSON.stringify(why) }
       }),
-    enable: (callerId, id) =>
+    /** @throws BadRequest when it is open already */
+    enable: (callerId: string, id: string) =>
       update(callerId, id, ({ status }) => {
         if (status === 'open') throw new BadRequest('subaccount is already enabled')
         return { status: 'open', disabled_json: null }
       }),
-    async setFeatures(callerId, id, features) {
+    async setFeatures(
+      callerId: string,
+      id: string,
+      features: Partial<Record<Feature, boolean>>,
+    ): Promise<void> {
       await update(callerId, id, ({ features_json: known }) => ({
         features_json: JSON.stringify({ ...(JSON.parse(known) as object), ...features }),
       }))
     },
-    async close(actor, id) {
+    /** Closes it for good; the row in the audit log is written with that. */
+    async close(actor: Actor, id: string): Promise<void> {
       const change = { action: 'subaccount.delete', subject: id, detail: {} }
       const closed = () => ({ status: 'closed', disabled_json: null })
       await update(actor.caller.accountId, id, closed, auditRow(actor, change, clock.now()))

@@ -35,16 +35,7 @@ interface ProofContext extends Pick<Context<never, Caller>, 'caller' | 'remoteAd
   input(): { current_password: string | undefined; code: string | undefined; passkey?: string | undefined }
 }
 
-export interface OwnUsers {
-  /** @throws Forbidden unless the caller is a session of a user, NotFound when acting for another account */
-  read(caller: Caller): Promise<User>
-  /** @throws BadRequest for a wrong proof, and without one where the last is too old */
-  proven(context: ProofContext): Promise<User>
-  /** The same for a user with a password. @throws BadRequest for a user of the provider */
-  provenWithPassword(context: ProofContext): Promise<User>
-  /** @throws BadRequest for a wrong or missing proof */
-  prove(context: ProofContext): Promise<User>
-}
+export type OwnUsers = ReturnType<typeof createOwnUsers>
 
 interface OwnUserParts {
   userDirectory: UserDirectory
@@ -53,12 +44,8 @@ interface OwnUserParts {
   sessions: Pick<Sessions, 'isProved' | 'noteProof'>
 }
 
-export function createOwnUsers({
-  userDirectory,
-  passwordSignIn,
-  passkeys,
-  sessions,
-}: OwnUserParts): OwnUsers {
+export function createOwnUsers({ userDirectory, passwordSignIn, passkeys, sessions }: OwnUserParts) {
+  /** @throws Forbidden unless the caller is a session of a user, NotFound when acting for another account */
   async function read({ kind, accountId, userId }: Caller): Promise<User> {
     if (kind !== 'session' || userId === undefined) throw new Forbidden('Incompatible key for this endpoint')
     return userDirectory.read(accountId, userId)
@@ -69,6 +56,7 @@ export function createOwnUsers({
     await passwordSignIn.prove(user, { password, code }, address)
   }
 
+  /** @throws BadRequest for a wrong or missing proof */
   async function prove({ caller, remoteAddress, input }: ProofContext): Promise<User> {
     const user = await read(caller)
     const { current_password: password, code, passkey } = input()
@@ -83,6 +71,7 @@ export function createOwnUsers({
     return user
   }
 
+  /** @throws BadRequest for a wrong proof, and without one where the last is too old */
   async function proven(context: ProofContext): Promise<User> {
     const isGiven = context.input().current_password !== undefined
     if (!isGiven && (await sessions.isProved(context.caller.keyId))) return read(context.caller)
@@ -92,7 +81,8 @@ export function createOwnUsers({
   return {
     read,
     proven,
-    async provenWithPassword(context) {
+    /** The same for a user with a password. @throws BadRequest for a user of the provider */
+    async provenWithPassword(context: ProofContext): Promise<User> {
       const { auth_method: method } = await read(context.caller)
       if (method === 'oidc') throw withoutPassword()
       return proven(context)

@@ -14,12 +14,7 @@ import { resetMail, type SystemMail } from './mails.ts'
 import type { UserTokens } from './user-tokens.ts'
 import type { Visitor } from './users.ts'
 
-export interface ResetRequests {
-  /** @throws TooManyRequests, TooManyWaiting */
-  add(email: string, visitor: Visitor): void
-  /** Waits for the requests in the backlog. */
-  stop(): Promise<void>
-}
+export type ResetRequests = ReturnType<typeof createResetRequests>
 
 interface ResetRequestParts extends Pick<Core, 'clock' | 'log'> {
   userDirectory: Pick<UserDirectory, 'byEmail'>
@@ -34,7 +29,7 @@ const PER_ADDRESS_MAX = 20
 const PER_USER_MAX = 3
 const BACKLOG_MAX = 100
 
-export function createResetRequests(parts: ResetRequestParts): ResetRequests {
+export function createResetRequests(parts: ResetRequestParts) {
   const { clock, log, userDirectory, tokens, sendMail, publicUrl } = parts
   const ofAddresses = new HourlyQuota(clock, PER_ADDRESS_MAX)
   const ofUsers = new HourlyQuota(clock, PER_USER_MAX)
@@ -55,7 +50,8 @@ export function createResetRequests(parts: ResetRequestParts): ResetRequests {
   }
 
   return {
-    add(email, visitor) {
+    /** @throws TooManyRequests, TooManyWaiting */
+    add(email: string, visitor: Visitor): void {
       if (backlog >= BACKLOG_MAX) throw new TooManyWaiting(1)
       const waitMs = parts.isExempt(visitor.remoteAddress)
         ? 0
@@ -69,6 +65,7 @@ export function createResetRequests(parts: ResetRequestParts): ResetRequests {
           backlog -= 1
         })
     },
+    /** Waits for the requests in the backlog. */
     stop: () => last,
   }
 }

@@ -55,36 +55,7 @@ interface ProfileChanges {
   timeZone: string | undefined
 }
 
-export interface Users {
-  /** @throws BadRequest for an invalid or used address, Forbidden over the limit of users, and as sending does */
-  invite(accountId: string, user: NewUser): Promise<User>
-  /** An admin with a password, without an invitation. @throws BadRequest, Forbidden as `invite` does */
-  createAdmin(accountId: string, admin: Omit<NewUser, 'role'> & { password: string }): Promise<User>
-  /** Sends a new link and voids the older one. @throws NotFound, BadRequest when the user is active */
-  inviteAgain(accountId: string, id: string): Promise<User>
-  /** Sends the invitation of the oldest admin again while the account has no active user; else does nothing. */
-  resendActivation(accountId: string): Promise<void>
-  /** @throws NotFound, BadRequest for a change that the master user must not have */
-  change(accountId: string, id: string, changes: UserChanges): Promise<User>
-  remove(accountId: string, id: string): Promise<void>
-  /** Sets the first password. @throws NotFound for a link that is void, BadRequest for a bad password */
-  acceptInvitation(token: string, password: string, actor: Visitor): Promise<User>
-  /** Sets a new password. @throws NotFound for a link that is void, BadRequest for a bad password */
-  resetPassword(token: string, password: string, actor: Visitor): Promise<User>
-  /** For a caller who has proved to be `user`. Ends all sessions and links of the user. @throws BadRequest */
-  changePassword(user: User, password: string): Promise<User>
-  /** @throws BadRequest */
-  changeProfile(user: User, changes: ProfileChanges): Promise<User>
-  /** Tells the user by mail what was changed. Ignores errors: it is changed already. */
-  notify(user: Pick<User, 'email'>, change: SignInChange): Promise<void>
-  /** Ends all sessions of the user. */
-  signOutEverywhere(userId: string): Promise<void>
-  /**
-   * Lets a user of the provider choose a password, with a link by mail. The user signs in no other way until then, unless
-   * the provider links it again. Ends all sessions. @throws NotFound, BadRequest, and as sending does
-   */
-  allowPassword(accountId: string, id: string): Promise<User>
-}
+export type Users = ReturnType<typeof createUsers>
 
 /** A client that is not signed in. */
 export type Visitor = Pick<Actor, 'remoteAddress' | 'requestId'>
@@ -98,7 +69,7 @@ interface UsersParts extends Pick<Core, 'store' | 'clock'> {
   publicUrl: string
 }
 
-export function createUsers(parts: UsersParts): Users {
+export function createUsers(parts: UsersParts) {
   const { store, clock, userDirectory, tokens, sendMail, publicUrl } = parts
   const { read, byId } = userDirectory
   const nowMs = () => Math.floor(clock.now())
@@ -114,6 +85,7 @@ export function createUsers(parts: UsersParts): Users {
     return email
   }
 
+  /** An admin with a password, without an invitation. @throws BadRequest, Forbidden as `invite` does */
   async function createAdmin(
     accountId: string,
     { email: given, name, password }: Omit<NewUser, 'role'> & { password: string },
@@ -130,6 +102,7 @@ export function createUsers(parts: UsersParts): Users {
     return (await byId(row.id)) ?? row
   }
 
+  /** @throws BadRequest for an invalid or used address, Forbidden over the limit of users, and as sending does */
   async function invite(accountId: string, user: NewUser): Promise<User> {
     const { name, role } = user
     const email = await checkNew(accountId, user)
@@ -153,20 +126,23 @@ export function createUsers(parts: UsersParts): Users {
     invite,
     createAdmin,
     ...createPasswords(parts),
-    async inviteAgain(accountId, id) {
+    /** Sends a new link and voids the older one. @throws NotFound, BadRequest when the user is active */
+    async inviteAgain(accountId: string, id: string): Promise<User> {
       const user = await read(accountId, id)
       if (isActive(user)) throw new BadRequest('The user is active already')
       if (user.is_disabled === 1) throw new BadRequest('The user is disabled')
       await sendLink(invitationMail, user, [])
       return user
     },
-    async resendActivation(accountId) {
+    /** Sends the invitation of the oldest admin again while the account has no active user; else does nothing. */
+    async resendActivation(accountId: string): Promise<void> {
       const { rows } = await userDirectory.list(accountId, { limit: USERS_PER_ACCOUNT_MAX, skip: 0 })
       if (rows.some(isActive)) return
       const admin = rows.find(({ role, is_disabled }) => role === 'admin' && is_disabled === 0)
       if (admin !== undefined) await sendLink(invitationMail, admin, [])
     },
-    async change(accountId, id, changes) {
+    /** @throws NotFound, BadRequest for a change that the master user must not have */
+    async change(accountId: string, id: string, changes: UserChanges): Promise<User> {
       const { name, role, isDisabled } = changes
       const user = await read(accountId, id)
       if (name === undefined && role === undefined && isDisabled === undefined)
@@ -176,14 +152,20 @@ export function createUsers(parts: UsersParts): Users {
       await store.commit([updateOf(user.id, changes), ...ends]).catch(masterStays)
       return read(accountId, id)
     },
-    async remove(accountId, id) {
+    async remove(accountId: string, id: string): Promise<void> {
       const user = await read(accountId, id)
       await store.commit([disableKeys(user.id, 'user removed'), ...removal(store, user)]).catch(masterStays)
     },
-    changeProfile: (user, changes) => changeProfile(store, user, changes),
-    signOutEverywhere: (userId) =>
+    /** @throws BadRequest */
+    changeProfile: (user: User, changes: ProfileChanges) => changeProfile(store, user, changes),
+    /** Ends all sessions of the user. */
+    signOutEverywhere: (userId: string): Promise<void> =>
       store.commit([raiseEpoch(userId), ...ending(userId, false)]).then(() => {}),
-    async allowPassword(accountId, id) {
+    /**
+     * Lets a user of the provider choose a password, with a link by mail. The user signs in no other way until then, unless
+     * the provider links it again. Ends all sessions. @throws NotFound, BadRequest, and as sending does
+     */
+    async allowPassword(accountId: string, id: string): Promise<User> {
       const user = await read(accountId, id)
       if (user.auth_method !== 'oidc') throw new BadRequest('The user signs in with a password already')
       if (user.is_disabled === 1) throw new BadRequest('The user is disabled')
@@ -194,14 +176,7 @@ export function createUsers(parts: UsersParts): Users {
 }
 
 /** Passwords that users set, and the mails that tell them of a change. */
-function createPasswords({
-  store,
-  clock,
-  userDirectory,
-  tokens,
-  sendMail,
-  publicUrl,
-}: UsersParts): Pick<Users, 'acceptInvitation' | 'resetPassword' | 'changePassword' | 'notify'> {
+function createPasswords({ store, clock, userDirectory, tokens, sendMail, publicUrl }: UsersParts) {
   const { byId } = userDirectory
   const nowMs = () => Math.floor(clock.now())
 
@@ -244,9 +219,14 @@ function createPasswords({
   }
 
   return {
-    acceptInvitation: (token, password, visitor) => setByLink('invitation', token, password, visitor),
-    resetPassword: (token, password, visitor) => setByLink('reset', token, password, visitor),
-    async changePassword(user, password) {
+    /** Sets the first password. @throws NotFound for a link that is void, BadRequest for a bad password */
+    acceptInvitation: (token: string, password: string, visitor: Visitor) =>
+      setByLink('invitation', token, password, visitor),
+    /** Sets a new password. @throws NotFound for a link that is void, BadRequest for a bad password */
+    resetPassword: (token: string, password: string, visitor: Visitor) =>
+      setByLink('reset', token, password, visitor),
+    /** For a caller who has proved to be `user`. Ends all sessions and links of the user. @throws BadRequest */
+    async changePassword(user: User, password: string): Promise<User> {
       checkChosen(password, user.email)
       const hash = await hashChosen(password)
       await store
@@ -264,7 +244,9 @@ function createPasswords({
       await tell(passwordChangedMail(user.email, publicUrl))
       return (await byId(user.id)) ?? user
     },
-    notify: ({ email }, change) => tell(signInChangedMail(email, publicUrl, change)),
+    /** Tells the user by mail what was changed. Ignores errors: it is changed already. */
+    notify: ({ email }: Pick<User, 'email'>, change: SignInChange): Promise<void> =>
+      tell(signInChangedMail(email, publicUrl, change)),
   }
 }
 

@@ -35,13 +35,9 @@ export interface RouterParts {
   httpsOrigin(host: string): string | null
 }
 
-export interface Router {
-  /** A route of GET serves HEAD too. @throws Error as `PathTable.add` */
-  add(spec: Operation): void
-  answer(arrival: Arrival): void
-}
+export type Router = ReturnType<typeof createRouter>
 
-export function createRouter(parts: RouterParts): Router {
+export function createRouter(parts: RouterParts) {
   const { clock, faults, dispatch, origin, pages, pagesPrefixes, closing } = parts
   const routes = new PathTable<Route>()
 
@@ -137,14 +133,15 @@ export function createRouter(parts: RouterParts): Router {
   for (const [path, page] of pages) addRoute('GET', path, (exchange) => sendPage(page, exchange))
 
   return {
-    add(spec) {
+    /** A route of GET serves HEAD too. @throws Error as `PathTable.add` */
+    add(spec: Operation): void {
       const route = (exchange: Exchange) => {
         exchange.operation = spec.id
         dispatch(spec, exchange).catch((error) => exchange.fail(error))
       }
       for (const path of [spec.path, ...(spec.aliases ?? [])]) addRoute(spec.method, path, route)
     },
-    answer(arrival) {
+    answer(arrival: Arrival): void {
       const exchange = new Exchange(newId(clock.now()), arrival, parts.exchange)
       try {
         follow(exchange)

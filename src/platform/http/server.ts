@@ -8,10 +8,10 @@ import { anyJson, map, nothing, object, oneOf, optional, text } from '../../base
 import { type FixedAnswer, fixedReply, jsonReply } from './answer/reply.ts'
 import { createDispatch, type DispatchParts } from './dispatch.ts'
 import type { ExchangeParts } from './exchange.ts'
-import { createInnerCalls, type InnerCalls } from './inner-calls.ts'
+import { createInnerCalls } from './inner-calls.ts'
 import { createListeners, type ListenersOptions } from './listening/listeners.ts'
 import { describeApi, descriptionAnswer } from './openapi.ts'
-import { type JsonSchema, type Operation, operation } from './operation.ts'
+import { type Operation, operation } from './operation.ts'
 import { createOriginPolicy, createRemoteAddresses } from './request/origin.ts'
 import { createRouter, type RouterParts } from './router.ts'
 
@@ -31,20 +31,9 @@ export interface HttpServerOptions
   isReady(): Promise<{ ready: boolean; reason?: string }>
 }
 
-export interface HttpServer {
-  /** Adds operations. Before `listen`. */
-  register(operations: readonly Operation[]): void
-  /** Resolves with the ports once every listener is open. */
-  listen(): Promise<{ port: number; tlsPort?: number }>
-  /** Refuses new requests, ends event streams, waits for running requests, then cuts the rest. */
-  close(): Promise<void>
-  /** The machine description of the operations so far. */
-  describe(): JsonSchema
-  /** Calls operations from within one. */
-  innerCall: InnerCalls
-}
+export type HttpServer = ReturnType<typeof createHttpServer>
 
-export function createHttpServer(options: HttpServerOptions): HttpServer {
+export function createHttpServer(options: HttpServerOptions) {
   const { clock, baseUrl, headerPrefix } = options
   const closing = new AbortController()
   setMaxListeners(0, closing.signal) // every open stream listens
@@ -64,9 +53,11 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   let description: Promise<FixedAnswer> | undefined
   let ended: Promise<void> | undefined
 
+  /** The machine description of the operations so far. */
   const describe = () => describeApi(operations, { baseUrl, headerPrefix })
 
-  function register(added: readonly Operation[]) {
+  /** Adds operations. Before `listen`. */
+  function register(added: readonly Operation[]): void {
     for (const spec of added) {
       operations.push(spec)
       router.add(spec)
@@ -84,9 +75,12 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   return {
     register,
     describe,
+    /** Calls operations from within one. */
     innerCall: createInnerCalls(router.answer, `${headerPrefix}On-Behalf-Of`.toLowerCase()),
+    /** Resolves with the ports once every listener is open. */
     listen: listeners.listen,
-    close() {
+    /** Refuses new requests, ends event streams, waits for running requests, then cuts the rest. */
+    close(): Promise<void> {
       closing.abort()
       ended ??= listeners.close()
       return ended

@@ -219,19 +219,6 @@ export interface JobReport {
   lastError: string | null
 }
 
-interface JobRunner {
-  /** @throws Error when another job has that name */
-  add(jobs: readonly Job[]): void
-  /** Starts all jobs; those added later start when they are added. */
-  start(): void
-  /** The leases of a dead process have been returned: jobs that claim what they work on look for it at once. */
-  leasesReturned(): void
-  /** Aborts what runs and waits for its end. */
-  stop(): Promise<void>
-  /** By name. */
-  report(): Promise<JobReport[]>
-}
-
 const WOKEN = 'job-woken'
 
 /**
@@ -239,11 +226,7 @@ const WOKEN = 'job-woken'
  * `runsJobs` false: jobs that other processes can do as well are left to them. `resting`: names of jobs that are never
  * started.
  */
-export function createJobRunner(
-  context: JobContext,
-  runsJobs = true,
-  resting: readonly string[] = [],
-): JobRunner {
+export function createJobRunner(context: JobContext, runsJobs = true, resting: readonly string[] = []) {
   const jobs = new Map<string, Job>()
   let isStarted = false
   const start = (job: Job) => {
@@ -252,26 +235,31 @@ export function createJobRunner(
     else job.runElsewhere(() => context.store.changes.hint(WOKEN, job.name))
   }
   return {
-    add(more) {
+    /** @throws Error when another job has that name */
+    add(more: readonly Job[]): void {
       for (const job of more) {
         if (jobs.has(job.name)) throw new Error(`there are two jobs named "${job.name}"`)
         jobs.set(job.name, job)
         if (isStarted) start(job)
       }
     },
-    start() {
+    /** Starts all jobs; those added later start when they are added. */
+    start(): void {
       isStarted = true
       if (runsJobs) context.store.changes.follow(WOKEN, (name) => jobs.get(name ?? '')?.wake())
       for (const job of jobs.values()) start(job)
     },
-    leasesReturned() {
+    /** The leases of a dead process have been returned: jobs that claim what they work on look for it at once. */
+    leasesReturned(): void {
       // Without the role, the nodes that have it hear of the return themselves.
       if (runsJobs) for (const job of jobs.values()) if (job.scope === 'claims') job.wake()
     },
-    async stop() {
+    /** Aborts what runs and waits for its end. */
+    async stop(): Promise<void> {
       await Promise.all([...jobs.values()].map((job) => job.stop()))
     },
-    async report() {
+    /** By name. */
+    async report(): Promise<JobReport[]> {
       const reports = await Promise.all([...jobs.values()].map((job) => job.report()))
       return reports.sort((a, b) => (a.name < b.name ? -1 : 1))
     },
@@ -281,12 +269,7 @@ export function createJobRunner(
 const LEASE_MS = 60_000
 const RENEW_EVERY_MS = LEASE_MS / 3
 
-export interface JobLease {
-  /** `early`: also before the next run is due. */
-  take(early: boolean): Promise<HeldLease | { taken: false; waitMs: number }>
-  /** As the row has it; null before the first run. */
-  lastRun(): Promise<Pick<JobReport, 'running' | 'lastStartedAt' | 'lastEndedAt' | 'lastError'> | null>
-}
+export type JobLease = ReturnType<typeof createJobLease>
 
 export interface HeldLease {
   taken: true
@@ -308,7 +291,7 @@ interface LeaseSpec {
  * due and how the last one ended. A process that dies holds its lease for a minute at most. Times are compared by the
  * clock of leases (docs/decisions/0056).
  */
-export function createJobLease({ name, everyMs, retryMs }: LeaseSpec, context: JobContext): JobLease {
+export function createJobLease({ name, everyMs, retryMs }: LeaseSpec, context: JobContext) {
   const { store, clock, owner } = context
   const times = store.leaseTimes
   // Of what is inserted: Citus calls no functions where rows are in conflict.
@@ -372,7 +355,8 @@ export function createJobLease({ name, everyMs, retryMs }: LeaseSpec, context: J
   }
 
   return {
-    async take(early) {
+    /** `early`: also before the next run is due. */
+    async take(early: boolean): Promise<HeldLease | { taken: false; waitMs: number }> {
       const now = clock.now()
       const at = (afterMs: number) => times.value(now, afterMs)
       const values = [name, owner, at(LEASE_MS), at(retryMs), Math.floor(now)]
@@ -380,7 +364,11 @@ export function createJobLease({ name, everyMs, retryMs }: LeaseSpec, context: J
       const [result] = await store.commit([{ sql: early ? TAKE.early : TAKE.due, values }])
       return result && result.rows.length > 0 ? hold() : { taken: false, waitMs: await waitMs() }
     },
-    async lastRun() {
+    /** As the row has it; null before the first run. */
+    async lastRun(): Promise<Pick<
+      JobReport,
+      'running' | 'lastStartedAt' | 'lastEndedAt' | 'lastError'
+    > | null> {
       const row: JobRow | undefined = await rowNow()
       if (!row) return null
       const sql = `SELECT 1 AS held FROM jobs WHERE name = ? AND lease_until > ${times.sql}`

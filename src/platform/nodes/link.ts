@@ -11,15 +11,7 @@ import type { Logger } from 'pino'
 import { Servers, WritableClient } from '../store/postgres/postgres-servers.ts'
 import { StoreUnavailable } from '../store/store.ts'
 
-export interface Link {
-  /** Rows of a statement on this connection. @throws when it is broken: a new one is being made */
-  query(sql: string, values: readonly unknown[]): Promise<Record<string, unknown>[]>
-  /** Sends payloads to channels, in one transaction. */
-  notify(notes: readonly Note[]): Promise<void>
-  /** False: notifications do not arrive. */
-  hears(): boolean
-  close(): Promise<void>
-}
+export type Link = Awaited<ReturnType<typeof openLink>>
 
 export interface Note {
   channel: string
@@ -49,7 +41,7 @@ const ECHO_MAX_MS = 2_000
 const ECHO = 'echo'
 
 /** Resolves when the first connection listens. @throws StoreUnavailable */
-export async function openLink(parts: LinkParts): Promise<Link> {
+export async function openLink(parts: LinkParts) {
   const { url, pod, channels, log, onNote, onMissed, onServer } = parts
   const servers = new Servers(url, pod)
   let client: WritableClient | null = null
@@ -129,6 +121,7 @@ export async function openLink(parts: LinkParts): Promise<Link> {
     }, RECONNECT_AFTER_MS)
   }
 
+  /** Rows of a statement on this connection. @throws when it is broken: a new one is being made */
   async function query(sql: string, values: readonly unknown[]): Promise<Record<string, unknown>[]> {
     const used = client
     if (used === null) throw new StoreUnavailable('The connection between nodes is broken')
@@ -149,12 +142,14 @@ export async function openLink(parts: LinkParts): Promise<Link> {
     })
   return {
     query,
-    async notify(notes) {
+    /** Sends payloads to channels, in one transaction. */
+    async notify(notes: readonly Note[]): Promise<void> {
       const values = [notes.map(({ channel }) => channel), notes.map(({ payload }) => payload)]
       await query('SELECT pg_notify(c, p) FROM unnest($1::text[], $2::text[]) AS note (c, p)', values)
     },
+    /** False: notifications do not arrive. */
     hears: () => hears,
-    async close() {
+    async close(): Promise<void> {
       closed = true
       clearTimeout(retry)
       clearTimeout(echoTimer)

@@ -21,11 +21,6 @@ export interface Places {
   smtp: string | null
 }
 
-export interface Presence {
-  /** Removes this node. */
-  close(): Promise<void>
-}
-
 /** The statement's start: Citus takes no time that changes within a statement. */
 const NOW = '(extract(epoch FROM now()) * 1000)::bigint'
 
@@ -34,7 +29,7 @@ export async function keepPresence(
   { store, id, log }: { store: Pick<Store, 'transaction'> & { pod: string }; id: string; log: Logger },
   { http, smtp }: Places,
   hosts: readonly string[],
-): Promise<Presence> {
+) {
   const { pod } = store
   const summary: Statement = {
     sql: `UPDATE sendwright_pods.pods SET http = alive.http, smtp = alive.smtp, hosts = ?, seen_at = ${NOW}
@@ -79,7 +74,8 @@ export async function keepPresence(
       })
   }, SAY_EVERY_MS)
   return {
-    async close() {
+    /** Removes this node. */
+    async close(): Promise<void> {
       clearInterval(timer)
       await saying
       await write([{ sql: 'DELETE FROM sendwright_pods.nodes WHERE id = ?', values: [id] }]).catch(

@@ -63,14 +63,7 @@ export type HttpOutcome =
   /** No complete response: name not found, no connection, TLS failure, timeout, connection lost. */
   | { kind: 'failed'; why: string; durationMs: number }
 
-export interface HttpClient {
-  /** Never rejects. */
-  send(request: HttpRequest): Promise<HttpOutcome>
-  /** Null if the URL can be called now, else the reason (`invalid URL scheme`, `host not found`, ...). */
-  fault(url: string): Promise<string | null>
-  /** Closes all connections; requests in flight fail. */
-  close(): void
-}
+export type HttpClient = ReturnType<typeof createHttpClient>
 
 const NOT_ALLOWED = 'address not allowed'
 
@@ -129,7 +122,7 @@ const IDLE_SOCKETS_MAX = 10
 /** Most servers keep idle connections for 5 s or longer. */
 const IDLE_MS = 4_000
 
-export function createHttpClient(options: HttpClientOptions): HttpClient {
+export function createHttpClient(options: HttpClientOptions) {
   const { clock, allow } = options
   const agentOptions = { keepAlive: true, maxFreeSockets: IDLE_SOCKETS_MAX, timeout: IDLE_MS }
   const agents = {
@@ -145,6 +138,7 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
 
   const allowed = (address: string) => isPublicAddress(address) || anyCidrContains(allow, address)
 
+  /** Never rejects. */
   async function send(request: HttpRequest): Promise<HttpOutcome> {
     const url = readUrl(request.url)
     if (typeof url === 'string') return { kind: 'refused', why: url, durationMs: 0 }
@@ -225,7 +219,8 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
 
   return {
     send,
-    async fault(text) {
+    /** Null if the URL can be called now, else the reason (`invalid URL scheme`, `host not found`, ...). */
+    async fault(text: string): Promise<string | null> {
       const url = readUrl(text)
       if (typeof url === 'string') return url
       const limits = createLimits(clock)
@@ -238,7 +233,8 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
         limits.end()
       }
     },
-    close() {
+    /** Closes all connections; requests in flight fail. */
+    close(): void {
       closed = true
       agents.http.destroy()
       agents.https.destroy()

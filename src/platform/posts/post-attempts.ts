@@ -211,17 +211,15 @@ export function tracePost(
 }
 
 /** A single POST of bytes to a URL, for areas that keep their own queue (archive). */
-export interface Poster {
-  /** `taken`: a 2xx. `gone`: 406, do not retry. `retry`: everything else. Network errors do not reject. */
-  post(url: string, contentType: string, body: Chunk): Promise<'taken' | 'retry' | 'gone'>
-}
+export type Poster = ReturnType<typeof createPoster>
 
 /** Enough for a message of 25 MB over a slow line. */
 const POST_MAX_MS = 60_000
 
-export function createPoster(client: HttpClient): Poster {
+export function createPoster(client: HttpClient) {
   return {
-    async post(url, contentType, body) {
+    /** `taken`: a 2xx. `gone`: 406, do not retry. `retry`: everything else. Network errors do not reject. */
+    async post(url: string, contentType: string, body: Chunk): Promise<'taken' | 'retry' | 'gone'> {
       const parts: Uint8Array[] = []
       for await (const bytes of readChunks([body])) parts.push(bytes)
       const headers = { 'content-type': contentType }

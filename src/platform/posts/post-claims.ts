@@ -37,22 +37,7 @@ interface PostClaimParts {
   signal: AbortSignal
 }
 
-interface PostClaims {
-  /** Rows for this lane are about to be committed. */
-  expectRows(laneName: string): void
-  /** Rows for these lanes are in the database; `leased`: only lanes whose lease is here need them. */
-  foundRows(laneNames: readonly string[], leased: boolean): void
-  /** Leases of other processes are free. */
-  lookNow(): void
-  /** Serves the lane after `waitMs`, unless discovery finds it soon enough. */
-  wakeIn(lane: Lane, waitMs: number): void
-  /** Serves a lane that has a free slot. */
-  refill(lane: Lane): void
-  start(): Promise<void>
-  stop(): void
-}
-
-export function createPostClaims(parts: PostClaimParts): PostClaims {
+export function createPostClaims(parts: PostClaimParts) {
   const { rows, lanes, clock, log, signal } = parts
   const leases = createLeases(parts)
   let discovery: Timer | null = null
@@ -141,24 +126,29 @@ export function createPostClaims(parts: PostClaimParts): PostClaims {
   }
 
   return {
-    expectRows: (laneName) => wakeSoon(lanes.named(laneName), 0),
-    foundRows(names, leased) {
+    /** Rows for this lane are about to be committed. */
+    expectRows: (laneName: string) => wakeSoon(lanes.named(laneName), 0),
+    /** Rows for these lanes are in the database; `leased`: only lanes whose lease is here need them. */
+    foundRows(names: readonly string[], leased: boolean): void {
       for (const name of names) if (!leased || lanes.has(name)) wakeSoon(lanes.named(name), 0)
     },
-    lookNow() {
+    /** Leases of other processes are free. */
+    lookNow(): void {
       if (discovery === null || signal.aborted) return
       discovery.cancel()
       void discover()
     },
-    wakeIn(lane, waitMs) {
+    /** Serves the lane after `waitMs`, unless discovery finds it soon enough. */
+    wakeIn(lane: Lane, waitMs: number): void {
       if (waitMs < DISCOVER_EVERY_MS && !signal.aborted) wake(lane, Math.max(waitMs, 0), ONCE)
     },
-    refill: (lane) => void serve(lane, ONCE),
-    async start() {
+    /** Serves a lane that has a free slot. */
+    refill: (lane: Lane): void => void serve(lane, ONCE),
+    async start(): Promise<void> {
       await discover()
       leases.start()
     },
-    stop() {
+    stop(): void {
       discovery?.cancel()
       leases.stop()
       for (const lane of lanes.all()) lane.wakeUp?.timer.cancel()

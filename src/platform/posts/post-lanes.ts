@@ -43,22 +43,9 @@ interface PostLaneParts {
   signal: AbortSignal
 }
 
-export interface PostLanes {
-  named(name: string): Lane
-  /** Whether the lane is in use here. */
-  has(name: string): boolean
-  all(): Lane[]
-  hasSlot(lane: Lane): boolean
-  /** Starts waiting rows while there are slots. */
-  startWaiting(lane: Lane): void
-  /** Refills the lane once there is a slot for it. */
-  waitForSlot(lane: Lane): void
-  forgetIfIdle(lane: Lane): void
-  /** Resolves when the attempts now in flight have ended. */
-  settled(): Promise<unknown>
-}
+export type PostLanes = ReturnType<typeof createPostLanes>
 
-export function createPostLanes({ attempt, refill, signal }: PostLaneParts): PostLanes {
+export function createPostLanes({ attempt, refill, signal }: PostLaneParts) {
   const lanes = new Map<string, Lane>()
   /** Lanes that have rows, in memory or in the database, and wait for a slot, in turn. */
   const queued = new Set<Lane>()
@@ -71,6 +58,7 @@ export function createPostLanes({ attempt, refill, signal }: PostLaneParts): Pos
     running.size < TOTAL_MAX &&
     (!lane.slow || slowRunning < SLOW_TOTAL_MAX)
 
+  /** Starts waiting rows while there are slots. */
   function startWaiting(lane: Lane): void {
     while (lane.waiting.length > 0 && hasSlot(lane)) start(lane, lane.waiting.shift() as OutgoingPostRow)
     if (lane.waiting.length === 0 && !lane.hasMore) queued.delete(lane)
@@ -111,7 +99,7 @@ export function createPostLanes({ attempt, refill, signal }: PostLaneParts): Pos
   }
 
   return {
-    named(name) {
+    named(name: string): Lane {
       let lane = lanes.get(name)
       if (!lane) {
         lane = newLane(name)
@@ -119,16 +107,19 @@ export function createPostLanes({ attempt, refill, signal }: PostLaneParts): Pos
       }
       return lane
     },
-    has: (name) => lanes.has(name),
+    /** Whether the lane is in use here. */
+    has: (name: string): boolean => lanes.has(name),
     all: () => [...lanes.values()],
     hasSlot,
     startWaiting,
-    waitForSlot(lane) {
+    /** Refills the lane once there is a slot for it. */
+    waitForSlot(lane: Lane): void {
       lane.hasMore = true
       queued.add(lane)
     },
     forgetIfIdle,
-    settled: () => Promise.allSettled([...running]),
+    /** Resolves when the attempts now in flight have ended. */
+    settled: (): Promise<unknown> => Promise.allSettled([...running]),
   }
 }
 

@@ -30,17 +30,7 @@ interface PostQueueParts {
   isOff: boolean
 }
 
-export interface PostQueue {
-  /** How POSTs of a kind are made; before the start. */
-  addKind(name: string, kind: PostKind): void
-  /** Inserts new POSTs, due at once. The statements must be committed right away or not at all. */
-  statements(posts: readonly NewPost[]): Statement[]
-  start(): Promise<void>
-  /** Leases of other processes were returned. */
-  leasesReturned(): void
-  /** Starts nothing new, waits up to `drainMs` for attempts in flight, releases the leases. */
-  stop(drainMs: number): Promise<void>
-}
+export type PostQueue = ReturnType<typeof createPostQueue>
 
 const ROWS = 'posts-due'
 /** Lanes that get rows within this time are named to the other processes together. */
@@ -48,7 +38,7 @@ const HINT_MS = 100
 /** Further lanes are found by the discovery of the others. */
 const LANES_IN_HINT_MAX = 100
 
-export function createPostQueue(parts: PostQueueParts): PostQueue {
+export function createPostQueue(parts: PostQueueParts) {
   const { store, client, clock, log, owner, tracing, isOff } = parts
   const { changes } = store
   const kinds = new Map<string, PostKind>()
@@ -86,8 +76,10 @@ export function createPostQueue(parts: PostQueueParts): PostQueue {
     })
 
   return {
-    addKind: (name, kind) => void kinds.set(name, kind),
-    statements(posts) {
+    /** How POSTs of a kind are made; before the start. */
+    addKind: (name: string, kind: PostKind): void => void kinds.set(name, kind),
+    /** Inserts new POSTs, due at once. The statements must be committed right away or not at all. */
+    statements(posts: readonly NewPost[]): Statement[] {
       if (posts.length === 0) return []
       for (const lane of new Set(posts.map((post) => post.lane))) {
         if (!isOff) claims.expectRows(lane)
@@ -95,11 +87,13 @@ export function createPostQueue(parts: PostQueueParts): PostQueue {
       }
       return postStatements(posts, clock.now())
     },
-    start: async () => {
+    start: async (): Promise<void> => {
       if (!isOff) await claims.start()
     },
+    /** Leases of other processes were returned. */
     leasesReturned: () => claims.lookNow(),
-    async stop(drainMs) {
+    /** Starts nothing new, waits up to `drainMs` for attempts in flight, releases the leases. */
+    async stop(drainMs: number): Promise<void> {
       stopping.abort()
       hintTimer?.cancel()
       claims.stop()

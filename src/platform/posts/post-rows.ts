@@ -53,34 +53,20 @@ const acquireStatement = ({ sql }: LeaseTimes) =>
 
 const LEASE_HELD = 'EXISTS (SELECT 1 FROM outgoing_leases WHERE lane = ? AND token = ?)'
 
-export interface PostRows {
-  /** Lanes whose oldest row falls due before `until`, with that time. One index lookup per lane, however many rows it has. */
-  dueLanes(until: number): Promise<{ lane: string; due_at: number }[]>
-  /** Rows of a lane that are due, oldest first. */
-  due(lane: string, now: number, limit: number): Promise<OutgoingPostRow[]>
-  /** Takes the lane's lease and resolves to its token; null: another process has it. */
-  acquire(lane: string, now: number): Promise<string | null>
-  renew(now: number): Promise<void>
-  release(lanes: readonly string[]): Promise<void>
-  releaseAll(): Promise<void>
-  /** Removes a row; fails (`expectRows`) unless the token still holds the lane's lease. */
-  remove(row: OutgoingPostRow, token: string): Statement
-  /** Schedules the next attempt and counts the last one; fenced in the same way. */
-  postpone(row: OutgoingPostRow, token: string, dueAt: number): Statement
-  /** Postpones without counting an attempt. */
-  defer(row: OutgoingPostRow, token: string, dueAt: number): Statement
-}
+export type PostRows = ReturnType<typeof createPostRows>
 
 /** `owner` identifies this process. On SQLite no other process can hold a lane, so leases of earlier runs are void. */
-export function createPostRows(store: Store, owner: string): PostRows {
+export function createPostRows(store: Store, owner: string) {
   const times = store.leaseTimes
   const execute = async (sql: string, values: SqlValue[]) => {
     const [result] = await store.commit([{ sql, values }])
     return result?.rows ?? []
   }
   return {
-    dueLanes: (until) => dueLanes(store, until),
-    due: (lane, now, limit) =>
+    /** Lanes whose oldest row falls due before `until`, with that time. One index lookup per lane, however many rows it has. */
+    dueLanes: (until: number) => dueLanes(store, until),
+    /** Rows of a lane that are due, oldest first. */
+    due: (lane: string, now: number, limit: number) =>
       store.db
         .selectFrom('outgoing_posts')
         .selectAll()
@@ -90,7 +76,8 @@ export function createPostRows(store: Store, owner: string): PostRows {
         .orderBy('id')
         .limit(limit)
         .execute(),
-    async acquire(lane, now) {
+    /** Takes the lane's lease and resolves to its token; null: another process has it. */
+    async acquire(lane: string, now: number): Promise<string | null> {
       const token = newId()
       // On SQLite every lease can be taken over.
       const voidBefore = store.kind === 'sqlite' ? VOID : -LANE_LEASE_MS
@@ -98,11 +85,11 @@ export function createPostRows(store: Store, owner: string): PostRows {
       const rows = await execute(acquireStatement(times), [lane, owner, token, until, voidBefore])
       return rows.length > 0 ? token : null
     },
-    async renew(now) {
+    async renew(now: number): Promise<void> {
       const until = times.value(now, LANE_LEASE_MS)
       await execute(`UPDATE outgoing_leases SET until_at = ${times.sql} WHERE owner = ?`, [until, owner])
     },
-    async release(lanes) {
+    async release(lanes: readonly string[]): Promise<void> {
       if (lanes.length === 0) return
       await store.commit(
         lanes.map((lane) => ({
@@ -111,16 +98,20 @@ export function createPostRows(store: Store, owner: string): PostRows {
         })),
       )
     },
-    async releaseAll() {
+    async releaseAll(): Promise<void> {
       await execute('DELETE FROM outgoing_leases WHERE owner = ?', [owner])
     },
-    remove: (row, token) => ({
+    /** Removes a row; fails (`expectRows`) unless the token still holds the lane's lease. */
+    remove: (row: OutgoingPostRow, token: string): Statement => ({
       sql: `DELETE FROM outgoing_posts WHERE id = ? AND ${LEASE_HELD}`,
       values: [row.id, row.lane, token],
       expectRows: 1,
     }),
-    postpone: (row, token, dueAt) => change(row, token, row.attempts + 1, dueAt),
-    defer: (row, token, dueAt) => change(row, token, row.attempts, dueAt),
+    /** Schedules the next attempt and counts the last one; fenced in the same way. */
+    postpone: (row: OutgoingPostRow, token: string, dueAt: number) =>
+      change(row, token, row.attempts + 1, dueAt),
+    /** Postpones without counting an attempt. */
+    defer: (row: OutgoingPostRow, token: string, dueAt: number) => change(row, token, row.attempts, dueAt),
   }
 }
 

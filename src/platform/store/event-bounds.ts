@@ -24,15 +24,7 @@ export function parseBounds(text: string): Bounds {
   return { fromUs: from === undefined ? null : Number(from), toUs: to === undefined ? null : Number(to) }
 }
 
-export interface EventBounds {
-  /** When the partitions begin, in Unix microseconds, in their order; without the first, and without those of the future. */
-  begun(): Promise<readonly number[]>
-  /**
-   * Where the partitions of the future begin, if no event was ever written into them; else null. What is committed before
-   * the call counts: partitions and their sizes are those of the call.
-   */
-  emptyFrom(): Promise<number | null>
-}
+export type EventBounds = ReturnType<typeof createEventBounds>
 
 interface Known {
   begun: readonly number[]
@@ -47,7 +39,7 @@ const CURRENT = `SELECT string_agg(inhrelid::bigint::text, ',' ORDER BY inhrelid
 
 export function createEventBounds(
   read: (sql: string, values?: readonly string[]) => Promise<Record<string, unknown>[]>,
-): EventBounds {
+) {
   let kept: { known: Promise<Known>; until: number } | null = null
   const readKnown = async (): Promise<Known> => {
     const rows = await read(
@@ -80,8 +72,13 @@ export function createEventBounds(
     return known
   }
   return {
-    begun: async () => (await current()).begun,
-    async emptyFrom() {
+    /** When the partitions begin, in Unix microseconds, in their order; without the first, and without those of the future. */
+    begun: async (): Promise<readonly number[]> => (await current()).begun,
+    /**
+     * Where the partitions of the future begin, if no event was ever written into them; else null. What is committed before
+     * the call counts: partitions and their sizes are those of the call.
+     */
+    async emptyFrom(): Promise<number | null> {
       const { oids, later } = await current()
       if (!later) return null
       const [row] = await read(CURRENT, [`{${later.oids.join()}}`])

@@ -72,12 +72,7 @@ interface QueryOptions {
   signal?: AbortSignal
 }
 
-export interface Resolver {
-  /** Never rejects for network failures; rejects with the signal's reason when that is aborted. */
-  query<T extends DnsType>(name: string, type: T, options?: QueryOptions): Promise<DnsAnswer<T>>
-  /** Ends all open queries as failures and sends no more. */
-  close(): void
-}
+export type Resolver = ReturnType<typeof createResolver>
 
 export interface ResolverOptions {
   /** At least one; `host` is an IP address. */
@@ -128,7 +123,7 @@ interface Server extends ServerAddress {
 }
 
 /** @throws RangeError for no server, too many, or one that is not an address and port */
-export function createResolver(options: ResolverOptions): Resolver {
+export function createResolver(options: ResolverOptions) {
   const { clock, attempts = ATTEMPTS } = options
   const servers = options.servers.map((server) => toServer(server, options.trustAd ?? false))
   if (servers.length < 1 || servers.length > SERVERS_MAX)
@@ -215,7 +210,8 @@ export function createResolver(options: ResolverOptions): Resolver {
   }
 
   return {
-    async query<T extends DnsType>(name: string, type: T, query: QueryOptions = {}) {
+    /** Never rejects for network failures; rejects with the signal's reason when that is aborted. */
+    async query<T extends DnsType>(name: string, type: T, query: QueryOptions = {}): Promise<DnsAnswer<T>> {
       const { fresh = false, signal } = query
       signal?.throwIfAborted()
       const normal = normalizeName(name)
@@ -234,7 +230,8 @@ export function createResolver(options: ResolverOptions): Resolver {
       }
       return signal === undefined ? pending : untilAborted(pending, signal)
     },
-    close() {
+    /** Ends all open queries as failures and sends no more. */
+    close(): void {
       closed = true
       for (const exchanges of [...open]) exchanges.end()
     },

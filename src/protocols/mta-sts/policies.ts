@@ -30,10 +30,7 @@ interface PolicyParts {
   keep(policy: StoredPolicy): Promise<void>
 }
 
-export interface StsPolicies {
-  /** Null: the domain has no policy. Never rejects. */
-  of(domain: string): Promise<{ policy: StsPolicy; id: string } | null>
-}
+export type StsPolicies = ReturnType<typeof createStsPolicies>
 
 interface Entry {
   stored: StoredPolicy | null
@@ -51,7 +48,7 @@ const REFRESH_MS = DAY_MS
 const RETRY_MS = 5 * MINUTE_MS
 const DOMAINS_MAX = 20_000
 
-export function createStsPolicies(parts: PolicyParts): StsPolicies {
+export function createStsPolicies(parts: PolicyParts) {
   const entries = new Map<string, Promise<Entry>>()
 
   async function load(domain: string): Promise<Entry> {
@@ -97,7 +94,8 @@ export function createStsPolicies(parts: PolicyParts): StsPolicies {
   }
 
   return {
-    async of(domain) {
+    /** Null: the domain has no policy. Never rejects. */
+    async of(domain: string): Promise<{ policy: StsPolicy; id: string } | null> {
       const entry = await entryOf(domain)
       if (entry.stored && entry.stored.expiresAt <= parts.clock.now()) {
         entry.stored = null

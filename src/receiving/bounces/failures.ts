@@ -4,7 +4,7 @@
  */
 
 import type { Failure, Judge } from '../../mail/deliver/attempt/outcome.ts'
-import { commitInChunks } from '../../platform/store/commits.ts'
+import { removeRows } from '../../platform/store/commits.ts'
 import type { ClassifiedFailureRow } from '../../platform/store/schema.ts'
 import { insertMany, type Statement, type Store } from '../../platform/store/store.ts'
 import { type EventRecord, tagsJson } from '../../watching/events/event.ts'
@@ -62,19 +62,18 @@ function rowOf(
 
 const textOf = (value: unknown) => (typeof value === 'string' ? value : '')
 
-/** Rows in one transaction: it blocks the writer for some milliseconds. */
-const CHUNK = 1_000
-
-const OLD = `DELETE FROM classified_failures WHERE id IN
-  (SELECT id FROM classified_failures WHERE failed_at < ? ORDER BY failed_at LIMIT ${CHUNK})`
-const OF_DOMAIN = `DELETE FROM classified_failures WHERE id IN
-  (SELECT id FROM classified_failures WHERE account_id = ? AND domain_name = ? LIMIT ${CHUNK})`
+const FAILURES = { from: 'classified_failures', key: 'id' } as const
 
 /** `before`: Unix milliseconds. Ends early when `signal` aborts; the next run continues. */
 export const removeOldFailures = (store: Store, before: number, signal?: AbortSignal): Promise<void> =>
-  commitInChunks(store, { sql: OLD, values: [Math.floor(before)] }, CHUNK, signal)
+  removeRows(
+    store,
+    { ...FAILURES, where: 'failed_at < ? ORDER BY failed_at', values: [Math.floor(before)] },
+    signal,
+  )
 
 export const removeFailuresOf = (
   store: Store,
   { accountId, name }: { accountId: string; name: string },
-): Promise<void> => commitInChunks(store, { sql: OF_DOMAIN, values: [accountId, name] }, CHUNK)
+): Promise<void> =>
+  removeRows(store, { ...FAILURES, where: 'account_id = ? AND domain_name = ?', values: [accountId, name] })

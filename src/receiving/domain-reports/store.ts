@@ -1,7 +1,7 @@
 /** The rows of reports and their totals by day. */
 
 import { DAY_MS } from '../../base/time/durations.ts'
-import { commitUnlessStale } from '../../platform/store/commits.ts'
+import { commitUnlessStale, removeRows } from '../../platform/store/commits.ts'
 import { removeBeyond, type SizedTable } from '../../platform/store/kept-size.ts'
 import type { DomainReportRow } from '../../platform/store/schema.ts'
 import { insert, type Statement, type Store } from '../../platform/store/store.ts'
@@ -31,7 +31,6 @@ const REPORTS_PER_DAY_MAX = { authenticated: 500, forged: 50 }
 /** Names of one domain, type and day; the rest is `other`. A year of them is summed up for one request. */
 const NAMES_PER_DAY_MAX = 200
 export const OTHER = 'other'
-const CHUNK = 1_000
 
 /** False: the report is known, or there are enough of its day. */
 export async function keepReport(store: Store, report: KeptReport): Promise<boolean> {
@@ -209,13 +208,13 @@ export async function readTotals(
 
 /** Removes what began before that time. Ends early when `signal` aborts; the next run continues. */
 export async function removeOldReports(store: Store, before: number, signal: AbortSignal): Promise<void> {
-  const reports = `DELETE FROM domain_reports WHERE id IN
-    (SELECT id FROM domain_reports WHERE begin_at < ? ORDER BY begin_at LIMIT ${CHUNK})`
-  const key = 'domain_id, type, day_at, name'
-  const totals = `DELETE FROM domain_report_totals WHERE (${key}) IN
-    (SELECT ${key} FROM domain_report_totals WHERE day_at < ? ORDER BY day_at LIMIT ${CHUNK})`
-  for (const sql of [reports, totals]) await inChunks(store, { sql, values: [Math.floor(before)] }, signal)
+  const values = [Math.floor(before)]
+  await removeRows(store, { ...REPORTS, where: 'begin_at < ? ORDER BY begin_at', values }, signal)
+  await removeRows(store, { ...TOTALS, where: 'day_at < ? ORDER BY day_at', values }, signal)
 }
+
+const REPORTS = { from: 'domain_reports', key: 'id' } as const
+const TOTALS = { from: 'domain_report_totals', key: 'domain_id, type, day_at, name' } as const
 
 const SIZED: SizedTable = {
   ...{ name: 'domain_reports', key: 'id', age: 'begin_at' },
@@ -227,17 +226,6 @@ export const removeReportsBeyond = (store: Store, bytesMax: number | null, signa
   removeBeyond(store, SIZED, bytesMax, signal)
 
 export async function removeReportsOf(store: Store, domainId: string): Promise<void> {
-  const reports = `DELETE FROM domain_reports WHERE id IN
-    (SELECT id FROM domain_reports WHERE domain_id = ? LIMIT ${CHUNK})`
-  const key = 'domain_id, type, day_at, name'
-  const totals = `DELETE FROM domain_report_totals WHERE (${key}) IN
-    (SELECT ${key} FROM domain_report_totals WHERE domain_id = ? LIMIT ${CHUNK})`
-  for (const sql of [reports, totals]) await inChunks(store, { sql, values: [domainId] })
-}
-
-async function inChunks(store: Store, statement: Statement, signal?: AbortSignal): Promise<void> {
-  while (!signal?.aborted) {
-    const [result] = await store.commit([statement])
-    if ((result?.affected ?? 0) < CHUNK) return
-  }
+  for (const table of [REPORTS, TOTALS])
+    await removeRows(store, { ...table, where: 'domain_id = ?', values: [domainId] })
 }

@@ -16,13 +16,7 @@ export type FaultStage = (typeof STAGES)[number]
 /** At `connect` no recipient is known yet, so it must be `*`. */
 type Fault = Of<typeof FAULT>
 
-export interface Faults {
-  list(): Promise<readonly Fault[]>
-  /** @throws BadRequest for what is not a list of faults */
-  replace(given: unknown): Promise<readonly Fault[]>
-  /** The reply to send at this stage, after its delay; null: the usual one. */
-  at(stage: FaultStage, recipients: () => Promise<readonly string[]>): Promise<FaultReply | null>
-}
+export type Faults = ReturnType<typeof createFaults>
 
 export interface FaultReply {
   code: number
@@ -39,7 +33,7 @@ const REMEMBER_MS = 1_000
 const SAVE = `INSERT INTO inbox_faults (id, faults_json, updated_at) VALUES (1, ?, ?)
   ON CONFLICT (id) DO UPDATE SET faults_json = excluded.faults_json, updated_at = excluded.updated_at`
 
-export function createFaults(store: Store, clock: Clock, random: () => number): Faults {
+export function createFaults(store: Store, clock: Clock, random: () => number) {
   const remembered = createCache<readonly Fault[]>({
     clock,
     ttlMs: REMEMBER_MS,
@@ -49,16 +43,18 @@ export function createFaults(store: Store, clock: Clock, random: () => number): 
       return row ? (JSON.parse(row.faults_json) as Fault[]) : []
     },
   })
-  const list = async () => remembered.get('')
+  const list = async (): Promise<readonly Fault[]> => remembered.get('')
   return {
     list,
-    async replace(given) {
+    /** @throws BadRequest for what is not a list of faults */
+    async replace(given: unknown): Promise<readonly Fault[]> {
       const faults = readFaults(given)
       await store.commit([{ sql: SAVE, values: [JSON.stringify(faults), Math.round(clock.now())] }])
       remembered.forget()
       return faults
     },
-    async at(stage, recipients) {
+    /** The reply to send at this stage, after its delay; null: the usual one. */
+    async at(stage: FaultStage, recipients: () => Promise<readonly string[]>): Promise<FaultReply | null> {
       const candidates = (await list()).filter((fault) => fault.stage === stage)
       if (candidates.length === 0) return null
       const named = candidates.some(({ recipient }) => recipient !== '*') ? await recipients() : []

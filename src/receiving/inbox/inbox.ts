@@ -35,33 +35,7 @@ export interface InboxViewer {
   seesRestricted: boolean
 }
 
-export interface Inbox {
-  receive(mail: CapturedMail): Promise<void>
-  /** Newest first. */
-  list(viewer: InboxViewer, filter: InboxFilter, page: IdPage, limit: number): Promise<InboxItem[]>
-  /** The message as it is shown, or the JSON of that. @throws NotFound */
-  view(viewer: InboxViewer, id: string): ReturnType<MailReader['view']>
-  /** One attachment, counted from 0. @throws NotFound */
-  file(viewer: InboxViewer, id: string, n: number): Promise<ShownFile>
-  /** The bytes as they were received, with their return path. @throws NotFound */
-  mail(viewer: InboxViewer, id: string): Promise<Pick<CapturedMail, 'from' | 'raw'>>
-  /** What authentication is about: sending domain, From, and `d=` of the first signature (null: none). @throws NotFound */
-  origin(
-    viewer: InboxViewer,
-    id: string,
-  ): Promise<{ domainName: string; from: string; signer: string | null }>
-  /** The texts of a message, for checks. @throws NotFound */
-  texts(viewer: InboxViewer, id: string): Promise<ShownTexts>
-  /** Replaces its tags. @throws NotFound */
-  setTags(viewer: InboxViewer, id: string, tags: readonly string[]): Promise<InboxItem>
-  remove(viewer: InboxViewer, id: string): Promise<void>
-  /** Removes what the filter finds, without one all; but not what arrives meanwhile. */
-  clear(accountId: string, filter: InboxFilter): Promise<void>
-  /** Removes mail older than `days`, and the oldest beyond `bytesMax`. */
-  sweep(kept: { days: number; bytesMax: number }, signal?: AbortSignal): Promise<void>
-  /** Items as they arrive, until `signal` aborts. */
-  arrivals(viewer: InboxViewer, signal: AbortSignal): AsyncIterable<InboxItem>
-}
+export type Inbox = ReturnType<typeof createInbox>
 
 /** Owner of captured mail. */
 export interface MailOwner {
@@ -90,7 +64,7 @@ export const STREAMS_PER_ACCOUNT = 20
 
 type InboxIds = SelectQueryBuilder<Schema, 'inbox', { id: string }>
 
-export function createInbox(parts: InboxParts): Inbox {
+export function createInbox(parts: InboxParts) {
   const { store, blobs, clock, reader } = parts
   const arrived = new EventEmitter()
   arrived.setMaxListeners(STREAMS_PER_ACCOUNT)
@@ -126,22 +100,12 @@ export function createInbox(parts: InboxParts): Inbox {
         : { raw: null, raw_blob: await blobs.keep(raw) }),
       restricted: owner.restricted ? 1 : 0,
     }
-    const words = await wordsIn(raw)
+    const words = await wordsIn(reader, raw)
     await store.commit([
       insert('inbox', row),
       ...(words === '' ? [] : [insert('inbox_words', { inbox_id: row.id, words })]),
     ])
     arrived.emit(row.account_id, itemOf(row), owner.restricted)
-  }
-
-  /** A message that cannot be read, or not soon, is kept all the same. */
-  async function wordsIn(raw: Chunk): Promise<string> {
-    try {
-      return searchedWords(await reader.texts({ size_bytes: chunkSize(raw) }, () => bytesOf(raw)))
-    } catch (error) {
-      if (error instanceof Unavailable) return ''
-      throw error
-    }
   }
 
   async function row({ accountId, seesRestricted }: InboxViewer, id: string): Promise<InboxRow> {
@@ -169,43 +133,58 @@ export function createInbox(parts: InboxParts): Inbox {
   return {
     receive,
     ...createRemovals(parts),
-    list: (viewer, filter, page, limit) => listPage(store, viewer, filter, page, limit),
-    async view(viewer, id) {
+    /** Newest first. */
+    list: (viewer: InboxViewer, filter: InboxFilter, page: IdPage, limit: number) =>
+      listPage(store, viewer, filter, page, limit),
+    /** The message as it is shown, or the JSON of that. @throws NotFound */
+    async view(viewer: InboxViewer, id: string): ReturnType<MailReader['view']> {
       const { about, read } = await shown(viewer, id)
       return reader.view(about, read)
     },
-    async file(viewer, id, n) {
+    /** One attachment, counted from 0. @throws NotFound */
+    async file(viewer: InboxViewer, id: string, n: number): Promise<ShownFile> {
       const { about, read } = await shown(viewer, id)
       const file = await reader.file(about, read, n)
       if (!file) throw new NotFound('Message not found')
       return file
     },
-    async mail(viewer, id) {
+    /** The bytes as they were received, with their return path. @throws NotFound */
+    async mail(viewer: InboxViewer, id: string): Promise<Pick<CapturedMail, 'from' | 'raw'>> {
       const found = await row(viewer, id)
       return { from: found.envelope_from, raw: await rawOf(found) }
     },
-    async origin(viewer, id) {
+    /** What authentication is about: sending domain, From, and `d=` of the first signature (null: none). @throws NotFound */
+    async origin(
+      viewer: InboxViewer,
+      id: string,
+    ): Promise<{ domainName: string; from: string; signer: string | null }> {
       const { domain_name, from_header, authentication_json } = await row(viewer, id)
       const { dkim } = JSON.parse(authentication_json) as Authentication
       const signer = dkim.find(({ domain }) => domain !== '')?.domain ?? null
       return { domainName: domain_name, from: from_header, signer }
     },
-    async texts(viewer, id) {
+    /** The texts of a message, for checks. @throws NotFound */
+    async texts(viewer: InboxViewer, id: string): Promise<ShownTexts> {
       const { about, read } = await shown(viewer, id)
       return reader.texts(about, read)
     },
-    async setTags(viewer, id, tags) {
+    /** Replaces its tags. @throws NotFound */
+    async setTags(viewer: InboxViewer, id: string, tags: readonly string[]): Promise<InboxItem> {
       const found = await row(viewer, id)
       const tags_json = JSON.stringify([...new Set(tags)])
       await store.db.updateTable('inbox').set({ tags_json }).where('id', '=', found.id).execute()
       return itemOf({ ...found, tags_json })
     },
-    async remove(viewer, id) {
+    async remove(viewer: InboxViewer, id: string): Promise<void> {
       const found = await row(viewer, id)
       await store.db.deleteFrom('inbox').where('id', '=', found.id).execute()
       if (found.raw_blob) await blobs.remove(found.raw_blob)
     },
-    async *arrivals({ accountId, seesRestricted }, signal) {
+    /** Items as they arrive, until `signal` aborts. */
+    async *arrivals(
+      { accountId, seesRestricted }: InboxViewer,
+      signal: AbortSignal,
+    ): AsyncIterable<InboxItem> {
       try {
         for await (const [item, restricted] of on(arrived, accountId, { signal }))
           if (seesRestricted || !restricted) yield item as InboxItem
@@ -216,8 +195,18 @@ export function createInbox(parts: InboxParts): Inbox {
   }
 }
 
+/** A message that cannot be read, or not soon, is kept all the same. */
+async function wordsIn(reader: MailReader, raw: Chunk): Promise<string> {
+  try {
+    return searchedWords(await reader.texts({ size_bytes: chunkSize(raw) }, () => bytesOf(raw)))
+  } catch (error) {
+    if (error instanceof Unavailable) return ''
+    throw error
+  }
+}
+
 /** Removes captured mail by filter, age and size. */
-function createRemovals({ store, blobs, clock }: InboxParts): Pick<Inbox, 'clear' | 'sweep'> {
+function createRemovals({ store, blobs, clock }: InboxParts) {
   const ids = (): InboxIds => store.db.selectFrom('inbox').select('id')
 
   /** What `selected` selects is removed a few at a time, until nothing is left of it. */
@@ -231,11 +220,13 @@ function createRemovals({ store, blobs, clock }: InboxParts): Pick<Inbox, 'clear
   }
 
   return {
-    async clear(accountId, filter) {
+    /** Removes what the filter finds, without one all; but not what arrives meanwhile. */
+    async clear(accountId: string, filter: InboxFilter): Promise<void> {
       const newest = newId(clock.now())
       await removeAll(filtered(store, ids(), accountId, filter).where('id', '<', newest))
     },
-    async sweep({ days, bytesMax }, signal) {
+    /** Removes mail older than `days`, and the oldest beyond `bytesMax`. */
+    async sweep({ days, bytesMax }: { days: number; bytesMax: number }, signal?: AbortSignal): Promise<void> {
       const since = Math.floor(clock.now() - days * DAY_MS)
       await removeAll(ids().where('received_at', '<', since).orderBy('received_at'), signal)
       const [newestBeyond] = await store.read({ sql: BEYOND, values: [bytesMax] })

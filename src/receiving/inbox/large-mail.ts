@@ -9,32 +9,27 @@ import type { ReadingFunctions } from './reading-thread.ts'
 import type { CAPTURED_WHOLE } from './shapes.ts'
 import { fileOf, type ShownFile, type ShownRow, type ShownTexts, textsOf, viewOf } from './view.ts'
 
-export interface MailReader {
-  /** As `verifyOwnSignatures`. */
-  verify(raw: Chunk, keys: PublicKeys): Promise<Authentication>
-  /** As `viewOf`: the object, or its JSON. `read` returns the bytes. */
-  view(row: ShownRow, read: () => Promise<Buffer>): Promise<Of<typeof CAPTURED_WHOLE> | Uint8Array>
-  /** As `fileOf`. */
-  file(row: ShownRow, read: () => Promise<Buffer>, n: number): Promise<ShownFile | null>
-  /** As `textsOf`. */
-  texts(row: Pick<ShownRow, 'size_bytes'>, read: () => Promise<Buffer>): Promise<ShownTexts>
-  close(): Promise<void>
-}
+export type MailReader = ReturnType<typeof createMailReader>
 
 /** Larger mail is read in the worker thread; one of this size takes up to 40 ms. */
 const READ_HERE_MAX_BYTES = 256 * 1024
 
-export function createMailReader(): MailReader {
+export function createMailReader() {
   const thread = createSideThread<ReadingFunctions>(join(import.meta.dirname, 'reading-thread.ts'))
   const isSmall = ({ size_bytes }: Pick<ShownRow, 'size_bytes'>) => size_bytes <= READ_HERE_MAX_BYTES
   return {
-    verify(raw, keys) {
+    /** As `verifyOwnSignatures`. */
+    verify(raw: Chunk, keys: PublicKeys): Promise<Authentication> {
       const file = raw instanceof Uint8Array ? undefined : raw.file?.()
       return file === undefined
         ? verifyOwnSignatures(raw, keys)
         : thread.call('verify', () => [file, keys]).catch(notVerified)
     },
-    view: async (row, read) =>
+    /** As `viewOf`: the object, or its JSON. `read` returns the bytes. */
+    view: async (
+      row: ShownRow,
+      read: () => Promise<Buffer>,
+    ): Promise<Of<typeof CAPTURED_WHOLE> | Uint8Array> =>
       isSmall(row)
         ? viewOf(row, await read())
         : thread.call(
@@ -42,7 +37,8 @@ export function createMailReader(): MailReader {
             async () => [row, await read()],
             ([, raw]) => ownMemory(raw),
           ),
-    file: async (row, read, n) =>
+    /** As `fileOf`. */
+    file: async (row: ShownRow, read: () => Promise<Buffer>, n: number): Promise<ShownFile | null> =>
       isSmall(row)
         ? fileOf(await read(), n)
         : thread.call(
@@ -50,7 +46,8 @@ export function createMailReader(): MailReader {
             async () => [await read(), n],
             ([raw]) => ownMemory(raw),
           ),
-    texts: async (row, read) =>
+    /** As `textsOf`. */
+    texts: async (row: Pick<ShownRow, 'size_bytes'>, read: () => Promise<Buffer>): Promise<ShownTexts> =>
       isSmall(row)
         ? textsOf(await read())
         : thread.call(

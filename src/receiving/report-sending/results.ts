@@ -11,6 +11,7 @@ import type { Logger } from 'pino'
 import { networksOf } from '../../base/net/ip.ts'
 import type { Clock, Timer } from '../../base/time/clock.ts'
 import { MINUTE_MS } from '../../base/time/durations.ts'
+import { countOf } from '../../platform/store/count.ts'
 import type { Statement, Store } from '../../platform/store/store.ts'
 import type { ReportedRow } from '../../protocols/reports/dmarc/write-report.ts'
 import { rootDomainOf } from '../../sending/domains/names/domain-names.ts'
@@ -188,12 +189,7 @@ function byLockKey(one: Statement, other: Statement): number {
 }
 
 async function countRows(store: Store, day: string): Promise<number> {
-  const { count } = await store.db
-    .selectFrom('dmarc_results')
-    .select((eb) => eb.fn.countAll<number>().as('count'))
-    .where('day', '=', day)
-    .executeTakeFirstOrThrow()
-  return Number(count)
+  return countOf(store.db.selectFrom('dmarc_results').where('day', '=', day))
 }
 
 async function rowHashes(store: Store, { day, domain }: DayDomain): Promise<Set<string>> {

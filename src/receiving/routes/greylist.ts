@@ -13,7 +13,8 @@ import {
   DEFAULT_LIMITS,
   type LimitSetting,
 } from '../../platform/http/limits/rate-limit.ts'
-import { createJob, type Job } from '../../platform/jobs/job.ts'
+import { createJob } from '../../platform/jobs/job.ts'
+import { removeRows } from '../../platform/store/commits.ts'
 import type { Store } from '../../platform/store/store.ts'
 import type { Mailbox } from '../../protocols/mime/address.ts'
 import { Refusal } from '../sessions/replies.ts'
@@ -25,11 +26,7 @@ export interface GreylistAttempt {
   recipient: Pick<Mailbox, 'domain'>
 }
 
-export interface Greylist {
-  /** @throws Refusal when the client has to try again later */
-  check(attempt: GreylistAttempt): Promise<void>
-  job: Job
-}
+export type Greylist = ReturnType<typeof createGreylist>
 
 const WAIT_MS = MINUTE_MS
 /** Servers give up after some days, but nearly all have come back within one. */
@@ -40,18 +37,16 @@ const KNOWN_FOR_MS = 36 * DAY_MS
 const RENEWED_AFTER_MS = DAY_MS
 /** Attempts of one network that are noted in a minute: what a flood leaves in the table. */
 const NOTED: LimitSetting = { count: 20, windowMs: MINUTE_MS }
-const CHUNK = 1_000
 
 const FIND = 'SELECT key, since_at, expires_at FROM greylist WHERE key IN (?, ?) AND expires_at > ?'
 const PUT = `INSERT INTO greylist (key, since_at, expires_at) VALUES (?, ?, ?)
   ON CONFLICT (key) DO UPDATE SET since_at = excluded.since_at, expires_at = excluded.expires_at`
 const REMOVE = 'DELETE FROM greylist WHERE key = ?'
-const REMOVE_OLD = `DELETE FROM greylist WHERE key IN
-  (SELECT key FROM greylist WHERE expires_at <= ? ORDER BY expires_at LIMIT ${CHUNK})`
 
-export function createGreylist(store: Store, clock: Clock): Greylist {
+export function createGreylist(store: Store, clock: Clock) {
   const limiter = createRateLimiter({ limits: { ...DEFAULT_LIMITS, default: NOTED }, clock })
 
+  /** @throws Refusal when the client has to try again later */
   async function check(attempt: GreylistAttempt): Promise<void> {
     const now = Math.floor(clock.now())
     const network = networkKey(attempt.remoteAddress)
@@ -83,9 +78,9 @@ export function createGreylist(store: Store, clock: Clock): Greylist {
       name: 'greylist-retention',
       everyMs: 60 * MINUTE_MS,
       scope: 'database',
-      async work() {
-        const [result] = await store.commit([{ sql: REMOVE_OLD, values: [Math.floor(clock.now())] }])
-        return (result?.affected ?? 0) === CHUNK ? 'more' : undefined
+      work(signal) {
+        const over = { where: 'expires_at <= ? ORDER BY expires_at', values: [Math.floor(clock.now())] }
+        return removeRows(store, { from: 'greylist', key: 'key', ...over }, signal)
       },
     }),
   }

@@ -63,12 +63,7 @@ export type PostVerdict =
   /** Nobody gets a copy; the mail is taken, for a reply would start or feed a loop. */
   | { kind: 'dropped'; reason: string }
 
-export interface ListPosts {
-  /** The list that has the address, of the account that has the domain. */
-  listOf(domain: Domain, mailbox: Mailbox): Promise<List | null>
-  byId(id: string): Promise<List | null>
-  judge(domain: Domain, list: List, mail: PostedMail): Promise<PostVerdict>
-}
+export type ListPosts = ReturnType<typeof createListPosts>
 
 /** The reply to posts that the access level does not allow. */
 export const NOT_ALLOWED = '550 5.7.1 posting to this list is not allowed'
@@ -82,7 +77,7 @@ const POSTS_PER_AUTHOR: LimitSetting = { count: 60, windowMs: 3_600_000 }
 /** To one list, whoever wrote them: each is as many copies as there are members. */
 const POSTS_PER_LIST: LimitSetting = { count: 300, windowMs: 3_600_000 }
 
-export function createListPosts(parts: ListPostParts): ListPosts {
+export function createListPosts(parts: ListPostParts) {
   const { lists, listDomains, clock, unlimited } = parts
   const limiter = (setting: LimitSetting) =>
     createRateLimiter({ clock, off: unlimited, limits: { ...DEFAULT_LIMITS, default: setting } })
@@ -101,14 +96,15 @@ export function createListPosts(parts: ListPostParts): ListPosts {
 
   return {
     byId: lists.byId,
-    async listOf(domain, mailbox) {
+    /** The list that has the address, of the account that has the domain. */
+    async listOf(domain: Domain, mailbox: Mailbox): Promise<List | null> {
       const names = await listDomains.get(domain.accountId)
       // Lists are at domains of their own; mail for a subdomain may come to a wildcard domain.
       if (domain.name !== mailbox.domain || !names.has(domain.name)) return null
       const list = await lists.byKey(addressKey(mailbox))
       return list?.accountId === domain.accountId ? list : null
     },
-    async judge(domain, list, mail) {
+    async judge(domain: Domain, list: List, mail: PostedMail): Promise<PostVerdict> {
       const author = authorOf(mail.headers)
       if (author === null) return refused('554 5.6.0 cannot parse from address')
       const headers = mail.headers.map(({ name, value }) => [name, value] as const)

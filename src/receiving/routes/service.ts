@@ -31,21 +31,7 @@ export interface RouteChanges {
   actions: readonly string[] | undefined
 }
 
-export interface Routes {
-  /** @throws BadRequest, QuotaExceeded */
-  create(
-    accountId: string,
-    given: RouteChanges & { expression: string; actions: readonly string[] },
-  ): Promise<Route>
-  /** @throws NotFound */
-  read(accountId: string, id: string): Promise<Route>
-  /** @throws BadRequest, NotFound */
-  update(accountId: string, id: string, changes: RouteChanges): Promise<Route>
-  /** @throws NotFound */
-  remove(accountId: string, id: string): Promise<void>
-  /** The first route that is true for a mail to that address without headers. @throws BadRequest, NotFound */
-  match(accountId: string, address: string): Promise<Route>
-}
+export type Routes = ReturnType<typeof createRoutes>
 
 interface RoutesParts {
   table: RouteStore
@@ -61,9 +47,10 @@ const DESTINATIONS_MAX = 20
 /** Instructions of the patterns of all routes of an account: a hundred for each of a thousand routes. */
 const PATTERNS_MAX = 100_000
 
-export function createRoutes({ table, known, client, clock, turns: workTurns }: RoutesParts): Routes {
+export function createRoutes({ table, known, client, clock, turns: workTurns }: RoutesParts) {
   const turns = new Turns()
 
+  /** @throws NotFound */
   async function read(accountId: string, id: string): Promise<Route> {
     const route = await table.find(accountId, id)
     if (!route) throw new NotFound('Route not found')
@@ -87,7 +74,11 @@ export function createRoutes({ table, known, client, clock, turns: workTurns }: 
 
   return {
     read,
-    async create(accountId, given) {
+    /** @throws BadRequest, QuotaExceeded */
+    async create(
+      accountId: string,
+      given: RouteChanges & { expression: string; actions: readonly string[] },
+    ): Promise<Route> {
       await check(given)
       // In turn, so that two requests cannot both be the last one.
       return turns.run(accountId, async () => {
@@ -108,7 +99,8 @@ export function createRoutes({ table, known, client, clock, turns: workTurns }: 
         return route
       })
     },
-    async update(accountId, id, changes) {
+    /** @throws BadRequest, NotFound */
+    async update(accountId: string, id: string, changes: RouteChanges): Promise<Route> {
       await read(accountId, id)
       await check(changes)
       return turns.run(accountId, async () => {
@@ -121,12 +113,14 @@ export function createRoutes({ table, known, client, clock, turns: workTurns }: 
         return route
       })
     },
-    async remove(accountId, id) {
+    /** @throws NotFound */
+    async remove(accountId: string, id: string): Promise<void> {
       await read(accountId, id)
       if (!(await table.remove(accountId, id))) throw new NotFound('Route not found')
       known.changed(accountId)
     },
-    async match(accountId, address) {
+    /** The first route that is true for a mail to that address without headers. @throws BadRequest, NotFound */
+    async match(accountId: string, address: string): Promise<Route> {
       const recipient = bareAddress(readAddress(address))
       const routes = await known.of(accountId)
       const work = new PatternWork(workTurns)

@@ -1,7 +1,8 @@
 /** The table of routes. Actions are sealed: their URLs may hold passwords. */
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { type Cache, createCache, type MaybePromise, type SharedCache } from '../../base/flow/cache.ts'
+import { type Cache, createCache, type SharedCache } from '../../base/flow/cache.ts'
 import type { Clock } from '../../base/time/clock.ts'
+import { countOf } from '../../platform/store/count.ts'
 import type { RouteRow } from '../../platform/store/schema.ts'
 import type { Sealer } from '../../platform/store/secrets/sealing.ts'
 import { insert, type Statement, type Store } from '../../platform/store/store.ts'
@@ -11,18 +12,9 @@ const PURPOSE = 'route-actions'
 /** Routes of one account: all of them are evaluated for each mail. */
 export const ROUTES_MAX = 1_000
 
-export interface RouteStore {
-  /** In the order of evaluation. */
-  list(accountId: string, page: { limit: number; skip: number }): Promise<{ routes: Route[]; total: number }>
-  find(accountId: string, id: string): Promise<Route | null>
-  insert(route: Route): Promise<void>
-  /** False: it no longer exists. */
-  update(route: Route): Promise<boolean>
-  remove(accountId: string, id: string): Promise<boolean>
-  removeAll(accountId: string): Promise<void>
-}
+export type RouteStore = ReturnType<typeof createRouteStore>
 
-export function createRouteStore(store: Store, sealer: Sealer): RouteStore {
+export function createRouteStore(store: Store, sealer: Sealer) {
   const sealed = (actions: readonly string[]) => sealer.seal(PURPOSE, JSON.stringify(actions))
   const routeOf = (row: RouteRow): Route => ({
     id: row.id,
@@ -35,11 +27,13 @@ export function createRouteStore(store: Store, sealer: Sealer): RouteStore {
   })
   const changed = async (statement: Statement) => ((await store.commit([statement]))[0]?.affected ?? 0) > 0
   return {
-    async list(accountId, { limit, skip }) {
+    /** In the order of evaluation. */
+    async list(
+      accountId: string,
+      { limit, skip }: { limit: number; skip: number },
+    ): Promise<{ routes: Route[]; total: number }> {
       const query = store.db.selectFrom('routes').where('account_id', '=', accountId)
-      const { count } = await query
-        .select((eb) => eb.fn.countAll<number>().as('count'))
-        .executeTakeFirstOrThrow()
+      const count = await countOf(query)
       const rows = await query
         .selectAll()
         .orderBy('priority')
@@ -48,9 +42,9 @@ export function createRouteStore(store: Store, sealer: Sealer): RouteStore {
         .limit(limit)
         .offset(skip)
         .execute()
-      return { routes: rows.map(routeOf), total: Number(count) }
+      return { routes: rows.map(routeOf), total: count }
     },
-    async find(accountId, id) {
+    async find(accountId: string, id: string): Promise<Route | null> {
       if (!/^[0-9a-f]{24}$/.test(id)) return null
       const row = await store.db
         .selectFrom('routes')
@@ -60,7 +54,7 @@ export function createRouteStore(store: Store, sealer: Sealer): RouteStore {
         .executeTakeFirst()
       return row ? routeOf(row) : null
     },
-    async insert(route) {
+    async insert(route: Route): Promise<void> {
       const row: RouteRow = {
         id: route.id,
         account_id: route.accountId,
@@ -72,35 +66,28 @@ export function createRouteStore(store: Store, sealer: Sealer): RouteStore {
       }
       await store.commit([insert('routes', row)])
     },
-    update: ({ id, accountId, priority, description, expression, actions }) =>
+    /** False: it no longer exists. */
+    update: ({ id, accountId, priority, description, expression, actions }: Route): Promise<boolean> =>
       changed({
         sql: 'UPDATE routes SET priority = ?, description = ?, expression = ?, actions_sealed = ? WHERE id = ? AND account_id = ?',
         values: [priority, description, expression, sealed(actions), id, accountId],
       }),
-    remove: (accountId, id) =>
+    remove: (accountId: string, id: string): Promise<boolean> =>
       changed({ sql: 'DELETE FROM routes WHERE id = ? AND account_id = ?', values: [id, accountId] }),
-    async removeAll(accountId) {
+    async removeAll(accountId: string): Promise<void> {
       await store.commit([{ sql: 'DELETE FROM routes WHERE account_id = ?', values: [accountId] }])
     },
   }
 }
 
 /** Routes of an account, compiled, in the order of evaluation. */
-export interface KnownRoutes {
-  of(accountId: string): MaybePromise<readonly CompiledRoute[]>
-  /** Must be called after every change. */
-  changed(accountId: string): void
-}
+export type KnownRoutes = ReturnType<typeof createKnownRoutes>
 
 /** A change on another node takes effect after at most this time (rule 7). */
 const REMEMBER_MS = 5_000
 const ACCOUNTS_MAX = 500
 
-export function createKnownRoutes(
-  routes: RouteStore,
-  clock: Clock,
-  changes: SharedCache['changes'],
-): KnownRoutes {
+export function createKnownRoutes(routes: RouteStore, clock: Clock, changes: SharedCache['changes']) {
   const known: Cache<readonly CompiledRoute[]> = createCache({
     clock,
     ttlMs: REMEMBER_MS,
@@ -109,7 +96,10 @@ export function createKnownRoutes(
     load: async (accountId) =>
       compiledInTurns((await routes.list(accountId, { limit: ROUTES_MAX, skip: 0 })).routes),
   })
-  return { of: (accountId) => known.get(accountId), changed: (accountId) => known.forget(accountId) }
+  return {
+    of: (accountId: string) => known.get(accountId) /** Must be called after every change. */,
+    changed: (accountId: string) => known.forget(accountId),
+  }
 }
 
 /** A route takes up to a quarter of a millisecond. */

@@ -27,18 +27,9 @@ interface SigningCertificate {
   to: number
 }
 
-export interface SigningCertificates {
-  /**
-   * The key of the certificate at a URL.
-   * @throws Forbidden for a certificate that is none of SNS, or not valid now; Unavailable when it cannot be fetched now
-   */
-  keyAt(url: string): Promise<KeyObject>
-}
+export type SigningCertificates = ReturnType<typeof createSigningCertificates>
 
-export function createSigningCertificates(parts: {
-  httpClient: Pick<HttpClient, 'send'>
-  clock: Clock
-}): SigningCertificates {
+export function createSigningCertificates(parts: { httpClient: Pick<HttpClient, 'send'>; clock: Clock }) {
   const { httpClient, clock } = parts
   const turns = new Turns(WAITING_MAX)
   // Not a cache of loads: those that fail would drop what is known.
@@ -68,7 +59,11 @@ export function createSigningCertificates(parts: {
   }
 
   return {
-    async keyAt(url) {
+    /**
+     * The key of the certificate at a URL.
+     * @throws Forbidden for a certificate that is none of SNS, or not valid now; Unavailable when it cannot be fetched now
+     */
+    async keyAt(url: string): Promise<KeyObject> {
       const { key, from, to } = known(url) ?? (await turns.run('certificates', () => load(url)))
       const now = clock.now()
       if (now < from || now > to) throw new Forbidden('The certificate of the signature is not valid now')

@@ -22,16 +22,7 @@ export const MODERN_TLS = {
   ].join(':'),
 } as const satisfies SecureContextOptions
 
-export interface TlsContexts {
-  /** For the listener's SNICallback. Never rejects: a name without a certificate of its own gets the service's. */
-  contextFor(name: string): Promise<SecureContext>
-  /** Whether https links to the host work now. */
-  certificateActive(host: string): Promise<boolean>
-  /** Value of Strict-Transport-Security for the host; null: none. */
-  strictTransport(host: string): Promise<string | null>
-  /** Must be called when the host's certificate was replaced or removed. */
-  changed(host: string): void
-}
+export type TlsContexts = ReturnType<typeof createTlsContexts>
 
 /** A renewal on another node takes effect after at most this time. */
 const CACHED_MS = 10_000
@@ -57,7 +48,7 @@ export function createTlsContexts(options: {
   own: OwnCertificates
   clock: Clock
   log: Logger
-}): TlsContexts {
+}) {
   const { certificates, fallback, ownHosts, own, clock, log } = options
   const contexts = new Map<string, { issuedAt: number; context: SecureContext }>()
   const versions = createCache<Version | null>({
@@ -98,7 +89,8 @@ export function createTlsContexts(options: {
   }
 
   return {
-    async contextFor(name) {
+    /** For the listener's SNICallback. Never rejects: a name without a certificate of its own gets the service's. */
+    async contextFor(name: string): Promise<SecureContext> {
       try {
         const version = await versionOf(name)
         const context = version && (await load(name.toLowerCase(), version))
@@ -108,15 +100,18 @@ export function createTlsContexts(options: {
         return fallback()
       }
     },
-    certificateActive: async (host) => (await versionOf(host)) !== null,
-    async strictTransport(host) {
+    /** Whether https links to the host work now. */
+    certificateActive: async (host: string): Promise<boolean> => (await versionOf(host)) !== null,
+    /** Value of Strict-Transport-Security for the host; null: none. */
+    async strictTransport(host: string): Promise<string | null> {
       const expiresAt = own.trustedUntil(host) ?? (await versionOf(host))?.expiresAt
       if (expiresAt === undefined) return null
       // Never longer than the certificate: after it links fall back to http (rule 12), which a browser must accept.
       const left = Math.floor((expiresAt - clock.now()) / 1000)
       return `max-age=${Math.min(left, STRICT_MAX_SECONDS)}`
     },
-    changed(host) {
+    /** Must be called when the host's certificate was replaced or removed. */
+    changed(host: string): void {
       versions.forget(host)
       contexts.delete(host)
     },

@@ -46,13 +46,7 @@ export interface ScannerState {
   error: string | null
 }
 
-export interface Scanners {
-  /** Each is null where none is configured. */
-  inboundScore: AskScore | null
-  outboundScore: AskScore | null
-  virus: AskVirus | null
-  states(): ScannerState[]
-}
+export type Scanners = ReturnType<typeof createScanners>
 
 /** A scanner that is down is asked whether it works this long after it was asked last. */
 const PROBE_EVERY_MS = 2 * SECOND_MS
@@ -74,7 +68,7 @@ export function createScanners({
   config: ContentCheckConfig
   clock: Clock
   log: Logger
-}): Scanners {
+}) {
   const { spamScorer, outboundScorer, clamav, outboundCheckTimeoutMs } = config
   const timeMax: Record<Direction, number> = { inbound: INBOUND_MS_MAX, outbound: outboundCheckTimeoutMs }
   const states: ScannerState[] = []
@@ -148,10 +142,11 @@ export function createScanners({
   }
 
   return {
+    /** Each is null where none is configured. */
     inboundScore: scorer(spamScorer, 'inbound'),
     outboundScore: scorer(outboundScorer, 'outbound'),
     virus: virusScanner(clamav),
-    states: () => states.map((state) => ({ ...state })),
+    states: (): ScannerState[] => states.map((state) => ({ ...state })),
   }
 }
 

@@ -6,6 +6,7 @@ import type { Clock } from '../../base/time/clock.ts'
 import { invalidChoice } from '../../base/values.ts'
 import type { Core } from '../../core.ts'
 import { type HttpClient, storedUrlFault } from '../../platform/posts/http-client.ts'
+import { countOf } from '../../platform/store/count.ts'
 import { enter } from '../../platform/store/pods/entries.ts'
 import type { DkimKeyRow, DomainRow, Schema } from '../../platform/store/schema.ts'
 import type { Sealer } from '../../platform/store/secrets/sealing.ts'
@@ -157,12 +158,8 @@ async function checkAddresses(addresses: SendingAddresses, accountId: string, wa
 
 async function checkCount(tx: Transaction<Schema>, accountId: string, max: number): Promise<void> {
   if (max === 0) return
-  const { count } = await tx
-    .selectFrom('domains')
-    .select((eb) => eb.fn.countAll<number>().as('count'))
-    .where('account_id', '=', accountId)
-    .executeTakeFirstOrThrow()
-  if (Number(count) >= max) throw new BadRequest(`The account has its maximum of ${max} domains`)
+  const count = await countOf(tx.selectFrom('domains').where('account_id', '=', accountId))
+  if (count >= max) throw new BadRequest(`The account has its maximum of ${max} domains`)
 }
 
 /**

@@ -8,6 +8,7 @@ import {
   skipParam,
   textParam,
 } from '../../platform/http/request/inputs.ts'
+import { countOf } from '../../platform/store/count.ts'
 import type { Store } from '../../platform/store/store.ts'
 import { domainOfRow } from './domain.ts'
 import type { DOMAIN_LIST } from './shapes.ts'
@@ -55,7 +56,7 @@ export async function listDomains(
   // No wildcards: a character that no name contains (such as % and _) is replaced by one that never matches.
   const search = query.search?.toLowerCase().replaceAll(/[^a-z0-9.-]/g, '!')
   if (search) rows = rows.where('name', 'like', `%${search}%`)
-  const { count } = await rows.select((eb) => eb.fn.countAll<number>().as('count')).executeTakeFirstOrThrow()
+  const count = await countOf(rows)
   const ordered =
     query.sort === undefined
       ? rows.orderBy('created_at', 'desc').orderBy('id', 'desc')
@@ -64,5 +65,5 @@ export async function listDomains(
   const items = found.map((row) =>
     domainView(domainOfRow(row, now), { isSubaccounts: isOfSubaccount(row.account_id) }),
   )
-  return { total_count: Number(count), items }
+  return { total_count: count, items }
 }

@@ -49,8 +49,7 @@ export function dynamicPoolsArea(core: Core, uses: DynamicPoolUses): Area {
         name: 'dynamic-pool-history-retention',
         everyMs: RETENTION_EVERY_MS,
         scope: 'database',
-        work: async () =>
-          (await removeOldRecords(store, clock.now() - HISTORY_KEPT_MS)) ? 'more' : undefined,
+        work: (signal) => removeOldRecords(store, clock.now() - HISTORY_KEPT_MS, signal),
       }),
     ],
     async domainDeleted({ id }) {

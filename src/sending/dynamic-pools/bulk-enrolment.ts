@@ -3,7 +3,6 @@
  * portion and the note of how far it came are one transaction, so it continues after a restart.
  */
 import type { Core } from '../../core.ts'
-import type { Job } from '../../platform/jobs/job.ts'
 import { createTaskSteps, type TaskTable, taskJob } from '../../platform/jobs/stepped-task.ts'
 import type { DynamicPoolTaskRow } from '../../platform/store/schema.ts'
 import { type Domain, domainOfRow } from '../domains/domain.ts'
@@ -18,11 +17,7 @@ const TABLE: TaskTable = {
 /** Domains in one transaction: some tens of milliseconds. */
 const PORTION = 50
 
-export interface BulkEnrolment {
-  /** Begins it, unless one runs. @throws BadRequest when the pools are not configured */
-  start(accountId: string, withSubaccounts: boolean, initiatedBy: string): Promise<void>
-  readonly job: Job
-}
+export type BulkEnrolment = ReturnType<typeof createBulkEnrolment>
 
 interface BulkParts extends Pick<Core, 'store' | 'clock' | 'log' | 'domains'> {
   owner: string
@@ -30,7 +25,7 @@ interface BulkParts extends Pick<Core, 'store' | 'clock' | 'log' | 'domains'> {
   enrolments: Enrolments
 }
 
-export function createBulkEnrolment(parts: BulkParts): BulkEnrolment {
+export function createBulkEnrolment(parts: BulkParts) {
   const { store, clock, log, known, enrolments } = parts
   const { runOne } = createTaskSteps<DynamicPoolTaskRow>(parts, TABLE, runStep)
   const job = taskJob('dynamic-pool-enrolments', runOne, 'database')
@@ -84,7 +79,8 @@ export function createBulkEnrolment(parts: BulkParts): BulkEnrolment {
 
   return {
     job,
-    async start(accountId, withSubaccounts, initiatedBy) {
+    /** Begins it, unless one runs. @throws BadRequest when the pools are not configured */
+    async start(accountId: string, withSubaccounts: boolean, initiatedBy: string): Promise<void> {
       poolsOf(known.book(), accountId)
       await store.db
         .insertInto('dynamic_pool_tasks')

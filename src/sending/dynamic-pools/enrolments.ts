@@ -41,33 +41,20 @@ interface Replacement {
   poolId: string | undefined
 }
 
-export interface Enrolments {
-  /** The result of a check now. Changes nothing. */
-  check(domain: Pick<Domain, 'accountId' | 'name'>): Promise<Check>
-  /** @throws BadRequest when the pools are not configured or the domain is enrolled */
-  enrol(domain: Domain, initiatedBy: string): Promise<void>
-  /** One of several, in a transaction of `KnownAddresses.change`. False: it is gone or enrolled. @throws as `enrol` */
-  enrolIn(tx: Tx, domain: Domain, check: Check, initiatedBy: string): Promise<boolean>
-  /** @throws BadRequest when it is not enrolled, and for what it cannot have */
-  leave(domain: Domain, replacement: Replacement, initiatedBy: string): Promise<void>
-  /** Checks leave it in the band from now on. @throws BadRequest when it is not enrolled */
-  pin(domain: Domain, band: Band, initiatedBy: string): Promise<void>
-  /** It is due for a check at once. Resolves whether it was pinned. */
-  unpin(domain: Domain): Promise<boolean>
-  /** Checks an enrolled domain and moves it. Nothing happens if it was checked, pinned or removed meanwhile. */
-  runCheck(row: DynamicPoolDomainRow): Promise<void>
-}
+export type Enrolments = ReturnType<typeof createEnrolments>
 
-export function createEnrolments(parts: EnrolmentParts): Enrolments {
+export function createEnrolments(parts: EnrolmentParts) {
   const { store, clock, known, domains, accounts, config } = parts
   const now = () => Math.floor(clock.now())
   const source = { ...parts, windowMs: config.windowMs }
 
+  /** The result of a check now. Changes nothing. */
   async function check(domain: Pick<Domain, 'accountId' | 'name'>): Promise<Check> {
     const figures = await figuresOf(source, domain)
     return { figures, verdict: judge(figures, config) }
   }
 
+  /** One of several, in a transaction of `KnownAddresses.change`. False: it is gone or enrolled. @throws as `enrol` */
   async function enrolIn(
     tx: Tx,
     { id, name, accountId }: Domain,
@@ -121,7 +108,8 @@ export function createEnrolments(parts: EnrolmentParts): Enrolments {
   return {
     check,
     enrolIn,
-    async enrol(domain, initiatedBy) {
+    /** @throws BadRequest when the pools are not configured or the domain is enrolled */
+    async enrol(domain: Domain, initiatedBy: string): Promise<void> {
       poolsOf(known.book(), await ownerOf(accounts, domain.accountId))
       const result = await check(domain)
       await known.change(async (tx) => {
@@ -130,7 +118,8 @@ export function createEnrolments(parts: EnrolmentParts): Enrolments {
       })
       domains.changed(domain)
     },
-    async leave(domain, replacement, initiatedBy) {
+    /** @throws BadRequest when it is not enrolled, and for what it cannot have */
+    async leave(domain: Domain, replacement: Replacement, initiatedBy: string): Promise<void> {
       if (replacement.ips.length > 0 === (replacement.poolId !== undefined))
         throw new BadRequest('exactly one of replacement_ip and replacement_pool_id must be provided')
       await known.change(async (tx) => {
@@ -153,7 +142,8 @@ export function createEnrolments(parts: EnrolmentParts): Enrolments {
       })
       domains.changed(domain)
     },
-    async pin(domain, band, initiatedBy) {
+    /** Checks leave it in the band from now on. @throws BadRequest when it is not enrolled */
+    async pin(domain: Domain, band: Band, initiatedBy: string): Promise<void> {
       await store.transaction(async (tx) => {
         const row = await pinTo(tx, domain.id, band)
         if (row.band !== band)
@@ -161,8 +151,10 @@ export function createEnrolments(parts: EnrolmentParts): Enrolments {
       })
       domains.changed(domain)
     },
-    unpin: ({ id }) => endPin(store, id, now()),
-    async runCheck(row) {
+    /** It is due for a check at once. Resolves whether it was pinned. */
+    unpin: ({ id }: Domain) => endPin(store, id, now()),
+    /** Checks an enrolled domain and moves it. Nothing happens if it was checked, pinned or removed meanwhile. */
+    async runCheck(row: DynamicPoolDomainRow): Promise<void> {
       const { figures, verdict } = await check({ accountId: row.account_id, name: row.name })
       const present = { band: row.band as Band, cleanChecks: Number(row.clean_checks) }
       const { band, cleanChecks } = moved(present, verdict.band, config)

@@ -3,6 +3,7 @@ import type { Transaction } from 'kysely'
 import { newId } from '../../base/ids.ts'
 import type { Of } from '../../base/shape.ts'
 import { formatRfc3339 } from '../../base/time/dates.ts'
+import { removeRows } from '../../platform/store/commits.ts'
 import type { DynamicPoolHistoryRow, Schema } from '../../platform/store/schema.ts'
 import type { SqlValue, Store } from '../../platform/store/store.ts'
 import { type Band, fractionOf } from './bands.ts'
@@ -110,12 +111,7 @@ export function recordView(found: Record<string, unknown>): Of<typeof HISTORY_RE
   }
 }
 
-const REMOVED_AT_ONCE = 500
-
-/** Resolves whether more may be left. */
-export async function removeOldRecords(store: Store, before: number): Promise<boolean> {
-  const sql = `DELETE FROM dynamic_pool_history WHERE id IN
-    (SELECT id FROM dynamic_pool_history WHERE at < ? ORDER BY at LIMIT ${REMOVED_AT_ONCE})`
-  const [result] = await store.commit([{ sql, values: [Math.floor(before)] }])
-  return (result?.affected ?? 0) === REMOVED_AT_ONCE
+export function removeOldRecords(store: Store, before: number, signal: AbortSignal): Promise<void> {
+  const old = { where: 'at < ? ORDER BY at', values: [Math.floor(before)] }
+  return removeRows(store, { from: 'dynamic_pool_history', key: 'id', ...old }, signal)
 }

@@ -17,27 +17,11 @@ import { noteConfigured } from './configured.ts'
 const UNSEEN_MS = 3 * HOUR_MS
 const TOPIC = 'addresses'
 
-export interface KnownAddresses {
-  book(): AddressBook
-  /**
-   * Runs a change of addresses, pools, delegations, warm-ups or the addresses of domains: one at a time in all processes,
-   * with the book as it is then.
-   */
-  change<T>(run: (tx: Transaction<Schema>) => Promise<T>): Promise<T>
-  /** Reads the book again if it has changed. */
-  refresh(): Promise<void>
-  /** Reads it again: addresses may have fallen out of use by time. */
-  reload(): Promise<void>
-}
+export type KnownAddresses = Awaited<ReturnType<typeof openAddresses>>
 
 type Settings = Pick<Config, 'sourceAddresses' | 'requireFcrdns' | 'delivery'>
 
-export async function openAddresses(
-  store: Store,
-  clock: Clock,
-  config: Settings,
-  firstAccountId: string,
-): Promise<KnownAddresses> {
+export async function openAddresses(store: Store, clock: Clock, config: Settings, firstAccountId: string) {
   let current: AddressBook | null = null
 
   const bookOf = (rows: BookRows) =>
@@ -56,9 +40,13 @@ export async function openAddresses(
   }
 
   const first = await reload()
-  const known: KnownAddresses = {
-    book: () => current ?? first,
-    async change(run) {
+  const known = {
+    book: (): AddressBook => current ?? first,
+    /**
+     * Runs a change of addresses, pools, delegations, warm-ups or the addresses of domains: one at a time in all processes,
+     * with the book as it is then.
+     */
+    async change<T>(run: (tx: Transaction<Schema>) => Promise<T>): Promise<T> {
       const result = await store.transaction(async (tx) => {
         // First, for its row lock.
         const { version } = await tx
@@ -76,10 +64,12 @@ export async function openAddresses(
       void store.changes.announce(TOPIC, '')
       return result
     },
-    async refresh() {
+    /** Reads the book again if it has changed. */
+    async refresh(): Promise<void> {
       if ((await readVersion(store.db)) !== current?.version) await reload()
     },
-    reload: async () => void (await reload()),
+    /** Reads it again: addresses may have fallen out of use by time. */
+    reload: async (): Promise<void> => void (await reload()),
   }
   store.changes.follow(TOPIC, known.refresh)
   await noteConfigured(known.change, config.sourceAddresses, firstAccountId, clock.now())

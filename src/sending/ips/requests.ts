@@ -4,12 +4,7 @@ import { BadRequest } from '../../base/process/errors.ts'
 import type { Schema } from '../../platform/store/schema.ts'
 import type { KnownAddresses } from './known-addresses.ts'
 
-export interface AddressRequests {
-  /** How many there are. */
-  spare(): number
-  /** Gives one to the account. @throws BadRequest when there is none */
-  take(accountId: string): Promise<void>
-}
+export type AddressRequests = ReturnType<typeof createAddressRequests>
 
 interface RequestParts {
   known: KnownAddresses
@@ -19,7 +14,7 @@ interface RequestParts {
   assigned(tx: Transaction<Schema>, accountId: string, ips: readonly string[]): Promise<void>
 }
 
-export function createAddressRequests({ known, warms, assigned }: RequestParts): AddressRequests {
+export function createAddressRequests({ known, warms, assigned }: RequestParts) {
   const spare = () =>
     known
       .book()
@@ -27,8 +22,10 @@ export function createAddressRequests({ known, warms, assigned }: RequestParts):
         ({ isDedicated, accountId, isEnabled }) => isDedicated && accountId === null && isEnabled,
       )
   return {
-    spare: () => spare().length,
-    take: (accountId) =>
+    /** How many there are. */
+    spare: (): number => spare().length,
+    /** Gives one to the account. @throws BadRequest when there is none */
+    take: (accountId: string): Promise<void> =>
       known.change(async (tx) => {
         const [first] = spare()
         if (first === undefined) throw new BadRequest('no dedicated IPs available')

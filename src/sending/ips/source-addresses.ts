@@ -27,30 +27,7 @@ import type { BlockStates } from './blocks/blocks.ts'
 import { choose, isUsable, type Requested, type SenderSettings, setFor } from './choice.ts'
 import type { WarmupAllowances } from './warmup/allowances.ts'
 
-export interface Sources {
-  /** Whether the account may send from the address now. */
-  mayUse(accountId: string, ip: string): boolean
-  /** Whether the account may send from a pool of that id, and it has an address. */
-  hasPool(accountId: string, id: string): boolean
-  /** Gives the deliveries of a message their source keys, by the id of each. */
-  keysFor(sender: SenderSettings, requested: Requested): (deliveryId: string) => string
-  /**
-   * What a delivery leaves from now; null leaves it to the system. `reaches`: whether the destination can be reached from
-   * an address. `site`: of the destination, as in the names of lanes.
-   */
-  sourceOf(
-    delivery: Routed,
-    reaches: (ip: string) => Reach,
-    site: string,
-  ): MaybePromise<Source | null | typeof NO_SOURCE>
-  /**
-   * Whether another process has the address that a delivery leaves from, so that one should send it. Destinations that
-   * cannot be reached from it, or block it, are not considered.
-   */
-  isElsewhere(delivery: Routed): MaybePromise<boolean>
-  /** The pool that an address is in, as events name it. */
-  poolOf(ip: string): { id: string; name: string } | null
-}
+export type Sources = ReturnType<typeof createSources>
 
 interface SourceParts {
   book(): AddressBook
@@ -70,7 +47,7 @@ interface SourceParts {
   blocks: BlockStates
 }
 
-export function createSources(parts: SourceParts): Sources {
+export function createSources(parts: SourceParts) {
   const { book, isConfigured, firstAccountId, allowance, blocks } = parts
   const host = new Set(parts.hostAddresses)
   /** Mail of the service itself is the operator's. */
@@ -140,13 +117,16 @@ export function createSources(parts: SourceParts): Sources {
   }
 
   return {
-    mayUse(accountId, ip) {
+    /** Whether the account may send from the address now. */
+    mayUse(accountId: string, ip: string): boolean {
       if (!isConfigured) return ownerOf(accountId) === firstAccountId && host.has(ip)
       const address = book().byIp.get(canonicalIp(ip) ?? '')
       return address !== undefined && isLive(address) && mayUse(book(), ownerOf(accountId), address.ip)
     },
-    hasPool: (accountId, id) => (poolFor(book(), ownerOf(accountId), id) ?? []).length > 0,
-    keysFor(sender, requested) {
+    /** Whether the account may send from a pool of that id, and it has an address. */
+    hasPool: (accountId: string, id: string) => (poolFor(book(), ownerOf(accountId), id) ?? []).length > 0,
+    /** Gives the deliveries of a message their source keys, by the id of each. */
+    keysFor(sender: SenderSettings, requested: Requested): (deliveryId: string) => string {
       if (requested.ip !== null) {
         const key = `${REQUESTED}${canonicalIp(requested.ip) ?? requested.ip}`
         return () => key
@@ -159,18 +139,31 @@ export function createSources(parts: SourceParts): Sources {
       const pool = requested.pool ?? ''
       return (deliveryId) => `${pool}#${length < 2 ? 0 : spread(deliveryId) % length}`
     },
-    sourceOf(delivery, reaches, site) {
+    /**
+     * What a delivery leaves from now; null leaves it to the system. `reaches`: whether the destination can be reached from
+     * an address. `site`: of the destination, as in the names of lanes.
+     */
+    sourceOf(
+      delivery: Routed,
+      reaches: (ip: string) => Reach,
+      site: string,
+    ): MaybePromise<Source | null | typeof NO_SOURCE> {
       if (!isConfigured) return hostSource(delivery)
       return withSender(delivery, (sender) => chosen(delivery, sender, reaches, site))
     },
-    isElsewhere(delivery) {
+    /**
+     * Whether another process has the address that a delivery leaves from, so that one should send it. Destinations that
+     * cannot be reached from it, or block it, are not considered.
+     */
+    isElsewhere(delivery: Routed): MaybePromise<boolean> {
       if (!isConfigured || parts.othersHave === undefined) return false
       return withSender(delivery, (sender) => {
         const { best } = addressOf(delivery, sender, () => true, null)
         return best !== null && !isOwn(best)
       })
     },
-    poolOf(ip) {
+    /** The pool that an address is in, as events name it. */
+    poolOf(ip: string): { id: string; name: string } | null {
       const { byIp, pools, dynamicPools } = book()
       const poolId = byIp.get(ip)?.poolId ?? ''
       const pool = pools.get(poolId) ?? dynamicPools.get(poolId)

@@ -1,5 +1,6 @@
 /** How many domains send from each address, and the page of domains of one. */
 import { sql } from 'kysely'
+import { countOf } from '../../platform/store/count.ts'
 import type { Store } from '../../platform/store/store.ts'
 import { type Domain, domainOfRow } from '../domains/domain.ts'
 import { type AddressBook, dedicatedTo, sharedFor } from './address-book.ts'
@@ -100,9 +101,9 @@ export async function domainsOfAddress(
     )
   if (words.length > 0)
     query = query.where((eb) => eb.or(words.map((word) => eb('name', 'like', `%${word}%`))))
-  const { count } = await query.select((eb) => eb.fn.countAll<number>().as('count')).executeTakeFirstOrThrow()
+  const count = await countOf(query)
   const rows = await query.selectAll().orderBy('id').limit(limit).offset(skip).execute()
-  return { items: rows.map((row) => domainOfRow(row, 0)), total: Number(count) }
+  return { items: rows.map((row) => domainOfRow(row, 0)), total: count }
 }
 
 const WORDS_MAX = 20

@@ -3,18 +3,7 @@ import type { Kysely } from 'kysely'
 import type { ListMemberRow, Schema } from '../../platform/store/schema.ts'
 import type { List } from './list.ts'
 
-export interface ConsentStore {
-  /** The member that waits under this id. */
-  pending(id: string): Promise<{ list: List; member: ListMemberRow } | null>
-  /** Pending members with a due mail, or whose time is over, the earliest first. */
-  duePending(column: 'pending_mail_at' | 'pending_until', at: number, limit: number): Promise<ListMemberRow[]>
-  /** When the list last sent these addresses (keys) a confirmation mail, within a day. */
-  mailedAt(listId: string, keys: readonly string[]): Promise<ReadonlyMap<string, number>>
-  /** Lists of the domain that have a title and this address (a key) as a member that is not pending, by title. */
-  topicsOf(accountId: string, domainName: string, key: string, limit: number): Promise<ListTopic[]>
-  /** Lists of the domain that have a title, by title. */
-  titled(accountId: string, domainName: string, limit: number): Promise<{ address: string; title: string }[]>
-}
+export type ConsentStore = ReturnType<typeof consentQueries>
 
 export interface ListTopic {
   id: string
@@ -28,9 +17,10 @@ export interface ListTopic {
 /** Keys per query, below SQLite's limit of 32,766 values. */
 const KEYS_PER_QUERY = 1_000
 
-export function consentQueries(db: Kysely<Schema>, byId: (id: string) => Promise<List | null>): ConsentStore {
+export function consentQueries(db: Kysely<Schema>, byId: (id: string) => Promise<List | null>) {
   return {
-    async pending(id) {
+    /** The member that waits under this id. */
+    async pending(id: string): Promise<{ list: List; member: ListMemberRow } | null> {
       const member = await db
         .selectFrom('list_members')
         .selectAll()
@@ -39,7 +29,8 @@ export function consentQueries(db: Kysely<Schema>, byId: (id: string) => Promise
       const list = member && (await byId(member.list_id))
       return member && list ? { list, member } : null
     },
-    duePending: (column, at, limit) =>
+    /** Pending members with a due mail, or whose time is over, the earliest first. */
+    duePending: (column: 'pending_mail_at' | 'pending_until', at: number, limit: number) =>
       db
         .selectFrom('list_members')
         .selectAll()
@@ -47,7 +38,8 @@ export function consentQueries(db: Kysely<Schema>, byId: (id: string) => Promise
         .orderBy(column)
         .limit(limit)
         .execute(),
-    async mailedAt(listId, keys) {
+    /** When the list last sent these addresses (keys) a confirmation mail, within a day. */
+    async mailedAt(listId: string, keys: readonly string[]): Promise<ReadonlyMap<string, number>> {
       const found = new Map<string, number>()
       for (let from = 0; from < keys.length; from += KEYS_PER_QUERY) {
         const rows = await db
@@ -60,7 +52,8 @@ export function consentQueries(db: Kysely<Schema>, byId: (id: string) => Promise
       }
       return found
     },
-    titled: (accountId, domainName, limit) =>
+    /** Lists of the domain that have a title, by title. */
+    titled: (accountId: string, domainName: string, limit: number) =>
       db
         .selectFrom('lists')
         .select(['address', 'title'])
@@ -71,7 +64,8 @@ export function consentQueries(db: Kysely<Schema>, byId: (id: string) => Promise
         .orderBy('id')
         .limit(limit)
         .execute(),
-    async topicsOf(accountId, domainName, key, limit) {
+    /** Lists of the domain that have a title and this address (a key) as a member that is not pending, by title. */
+    async topicsOf(accountId: string, domainName: string, key: string, limit: number): Promise<ListTopic[]> {
       const rows = await db
         .selectFrom('lists')
         .innerJoin('list_members', 'list_members.list_id', 'lists.id')

@@ -122,12 +122,6 @@ export type InsertDeliveries = (
   members: readonly ListRecipient[],
 ) => readonly Statement[] | null | Promise<readonly Statement[] | null>
 
-interface ExpansionJob {
-  /** Runs one step of one expansion; false if none is due. */
-  runOne(): Promise<boolean>
-  byId(id: string): Promise<Expansion | null>
-}
-
 export function createExpansionJob(
   parts: TaskParts & {
     lists: ListStore
@@ -135,7 +129,7 @@ export function createExpansionJob(
     /** Called after deliveries were committed. */
     inserted(): void
   },
-): ExpansionJob {
+) {
   const { store, lists, clock } = parts
   const tasks = createTaskSteps<ListExpansionRow>(parts, TABLE, async (row) => {
     const exclude = new Set(JSON.parse(row.exclude_json) as string[])
@@ -151,8 +145,9 @@ export function createExpansionJob(
     if (made > 0) parts.inserted()
   })
   return {
+    /** Runs one step of one expansion; false if none is due. */
     runOne: tasks.runOne,
-    async byId(id) {
+    async byId(id: string): Promise<Expansion | null> {
       const row = await store.db
         .selectFrom('list_expansions')
         .selectAll()

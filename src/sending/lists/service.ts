@@ -51,34 +51,11 @@ interface MemberFields {
   confirm?: boolean | undefined
 }
 
-export interface Lists {
-  /** The caller's list. @throws NotFound; `quoted` gives the text of the bulk operations */
-  own(accountId: string, address: string, form?: 'plain' | 'quoted'): Promise<List>
-  create(accountId: string, fields: ListFields & { address: string }): Promise<List>
-  update(list: List, fields: ListFields): Promise<List>
-  remove(list: List): Promise<void>
-  /** @throws NotFound; `listName` and `memberName` are quoted as the caller wrote them */
-  member(list: List, memberName: string, listName: string): Promise<Member>
-  /** @throws TooManyRequests when it must confirm, and the list has asked for all mails of the day; so do changes */
-  addMember(
-    list: List,
-    fields: MemberFields & { address: string },
-    upsert: boolean,
-    cause: Cause,
-  ): Promise<Member>
-  updateMember(
-    list: List,
-    memberName: string,
-    listName: string,
-    fields: MemberFields,
-    cause: Cause,
-  ): Promise<Member>
-  removeMember(list: List, memberName: string, listName: string, cause: Cause): Promise<Member>
-}
+export type Lists = ReturnType<typeof createLists>
 
 const INVALID_ADDRESS = 'address parameter is not a valid address. please check documentation'
 
-export function createLists(parts: { lists: ListStore; domains: DomainDirectory; clock: Clock }): Lists {
+export function createLists(parts: { lists: ListStore; domains: DomainDirectory; clock: Clock }) {
   const { lists, domains, clock } = parts
 
   /** The new address of a list; its domain must belong to the account. */
@@ -101,12 +78,13 @@ export function createLists(parts: { lists: ListStore; domains: DomainDirectory;
   }
 
   return {
-    async own(accountId, address, form = 'plain') {
+    /** The caller's list. @throws NotFound; `quoted` gives the text of the bulk operations */
+    async own(accountId: string, address: string, form: 'plain' | 'quoted' = 'plain'): Promise<List> {
       const list = await lists.byKey(keyOf(address))
       if (list?.accountId === accountId) return list
       throw unknownList(address, form)
     },
-    async create(accountId, fields) {
+    async create(accountId: string, fields: ListFields & { address: string }): Promise<List> {
       const address = await ownAddress(accountId, fields.address)
       const headerId = defaultHeaderId(address.address)
       const row: ListRow = {
@@ -129,19 +107,26 @@ export function createLists(parts: { lists: ListStore; domains: DomainDirectory;
       if (!(await lists.create(row))) throw new BadRequest('Duplicate object')
       return reread(lists, row.id, fields.address)
     },
-    async update(list, fields) {
+    async update(list: List, fields: ListFields): Promise<List> {
       const address = fields.address === undefined ? null : await ownAddress(list.accountId, fields.address)
       if (!(await lists.update(list, changedColumns(list, fields, address))))
         throw new BadRequest('Duplicate object')
       return reread(lists, list.id, list.address)
     },
-    remove: (list) => lists.remove(list),
-    async member(list, memberName, listName) {
+    remove: (list: List) => lists.remove(list),
+    /** @throws NotFound; `listName` and `memberName` are quoted as the caller wrote them */
+    async member(list: List, memberName: string, listName: string): Promise<Member> {
       const member = await lists.member(list.id, keyOf(memberName))
       if (!member) throw unknownMember(memberName, listName)
       return member
     },
-    async addMember(list, fields, upsert, cause) {
+    /** @throws TooManyRequests when it must confirm, and the list has asked for all mails of the day; so do changes */
+    async addMember(
+      list: List,
+      fields: MemberFields & { address: string },
+      upsert: boolean,
+      cause: Cause,
+    ): Promise<Member> {
       const address = addressOf(fields.address)
       const added = await lists.changeMembers<Member | 'over' | null>(
         list.id,
@@ -160,7 +145,13 @@ export function createLists(parts: { lists: ListStore; domains: DomainDirectory;
       if (added === 'over') throw tooManyMails(cause)
       return added
     },
-    async updateMember(list, memberName, listName, fields, cause) {
+    async updateMember(
+      list: List,
+      memberName: string,
+      listName: string,
+      fields: MemberFields,
+      cause: Cause,
+    ): Promise<Member> {
       const key = keyOf(memberName)
       const moved = fields.address === undefined ? null : addressOf(fields.address)
       const updated = await lists.changeMembers<Member | 'exists' | 'over' | null>(

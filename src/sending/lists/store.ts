@@ -1,10 +1,11 @@
 /** The SQL of lists and members. Members are written under their list's version: see `changeMembers`. */
 
+import { countOf } from '../../platform/store/count.ts'
 import type { ListMemberRow, ListRow } from '../../platform/store/schema.ts'
 import { insert, joinInserts, StaleWrite, type Statement, type Store } from '../../platform/store/store.ts'
 import { addressKey } from '../../protocols/mime/address.ts'
 import { asksForMail, type Cause, dayOf } from './consent.ts'
-import { type ConsentStore, consentQueries } from './consent-store.ts'
+import { consentQueries } from './consent-store.ts'
 import { type List, listOfRow, type Member, memberOfRow } from './list.ts'
 import { memberTrail } from './trail.ts'
 
@@ -42,35 +43,7 @@ type Decide<T> = (
   mailedAt: ReadonlyMap<string, number>,
 ) => { change: MemberChange | null; result: T }
 
-export interface ListStore extends ConsentStore {
-  byKey(key: string): Promise<List | null>
-  byId(id: string): Promise<List | null>
-  /** Whether any of these List-Id values, in lower case, belongs to a list of this service. */
-  hasHeaderId(headerIds: readonly string[]): Promise<boolean>
-  /** False if the address is in use. */
-  create(row: ListRow): Promise<boolean>
-  /** Writes the given columns; false if the new address is in use. */
-  update(list: List, columns: Partial<ListRow>): Promise<boolean>
-  remove(list: List): Promise<void>
-  find(accountId: string, key: string | undefined, limit: number, skip: number): Promise<Found<List>>
-  page(accountId: string, query: PivotQuery): Promise<List[]>
-  member(listId: string, key: string): Promise<Member | null>
-  findMembers(listId: string, filter: MemberFilter, limit: number, skip: number): Promise<Found<Member>>
-  pageMembers(listId: string, filter: MemberFilter, query: PivotQuery): Promise<Member[]>
-  /** Subscribed members after `after` (an address key), ordered by key. */
-  subscribedAfter(listId: string, after: string, limit: number): Promise<ListMemberRow[]>
-  /**
-   * Changes members of one list. `decide` gets the list and those rows of `keys` that exist, and is called again if
-   * the list changed concurrently; null changes nothing. Resolves to undefined if the list is gone. `mails`: also read when the
-   * list last asked them to confirm.
-   */
-  changeMembers<T>(
-    listId: string,
-    keys: readonly string[],
-    decide: Decide<T>,
-    options?: { mails: boolean },
-  ): Promise<T | undefined>
-}
+export type ListStore = ReturnType<typeof createListStore>
 
 export interface Found<T> {
   total: number
@@ -90,16 +63,16 @@ const KEYS_PER_QUERY = 1_000
 const NO_MAILS: ReadonlyMap<string, number> = new Map()
 
 /** `changed` is called with the account whose lists, or their addresses, have changed. */
-export function createListStore(store: Store, changed: (accountId: string) => void = () => {}): ListStore {
+export function createListStore(store: Store, changed: (accountId: string) => void = () => {}) {
   const { db } = store
   const consent = consentQueries(db, (id) => byId(id))
   const serialised = createKeyedQueue()
 
-  const byKey = async (key: string) => {
+  const byKey = async (key: string): Promise<List | null> => {
     const row = await db.selectFrom('lists').selectAll().where('address_key', '=', key).executeTakeFirst()
     return row ? listOfRow(row) : null
   }
-  const byId = async (id: string) => {
+  const byId = async (id: string): Promise<List | null> => {
     const row = await db.selectFrom('lists').selectAll().where('id', '=', id).executeTakeFirst()
     return row ? listOfRow(row) : null
   }
@@ -131,7 +104,8 @@ export function createListStore(store: Store, changed: (accountId: string) => vo
   return {
     byKey,
     byId,
-    async hasHeaderId(headerIds) {
+    /** Whether any of these List-Id values, in lower case, belongs to a list of this service. */
+    async hasHeaderId(headerIds: readonly string[]): Promise<boolean> {
       if (headerIds.length === 0) return false
       const row = await db
         .selectFrom('lists')
@@ -140,7 +114,8 @@ export function createListStore(store: Store, changed: (accountId: string) => vo
         .executeTakeFirst()
       return row !== undefined
     },
-    async create(row) {
+    /** False if the address is in use. */
+    async create(row: ListRow): Promise<boolean> {
       if (await byKey(row.address_key)) return false
       const created = await succeeds(
         store.commit([insert('lists', row)]),
@@ -149,7 +124,8 @@ export function createListStore(store: Store, changed: (accountId: string) => vo
       changed(row.account_id)
       return created
     },
-    async update(list, columns) {
+    /** Writes the given columns; false if the new address is in use. */
+    async update(list: List, columns: Partial<ListRow>): Promise<boolean> {
       const key = columns.address_key
       const isFree = async () => {
         const other = key === undefined ? null : await byKey(key)
@@ -164,7 +140,7 @@ export function createListStore(store: Store, changed: (accountId: string) => vo
       changed(list.accountId)
       return updated
     },
-    async remove({ id }) {
+    async remove({ id }: List): Promise<void> {
       await store.commit([
         { sql: 'DELETE FROM lists WHERE id = ?', values: [id] },
         {
@@ -174,16 +150,19 @@ export function createListStore(store: Store, changed: (accountId: string) => vo
         removeOrphans(id),
       ])
     },
-    async find(accountId, key, limit, skip) {
+    async find(
+      accountId: string,
+      key: string | undefined,
+      limit: number,
+      skip: number,
+    ): Promise<Found<List>> {
       let query = db.selectFrom('lists').where('account_id', '=', accountId)
       if (key !== undefined) query = query.where('address_key', '=', key)
-      const { total } = await query
-        .select((eb) => eb.fn.countAll<number>().as('total'))
-        .executeTakeFirstOrThrow()
+      const total = await countOf(query)
       const rows = await query.selectAll().orderBy('address_key').limit(limit).offset(skip).execute()
-      return { total: Number(total), items: rows.map(listOfRow) }
+      return { total, items: rows.map(listOfRow) }
     },
-    async page(accountId, query) {
+    async page(accountId: string, query: PivotQuery): Promise<List[]> {
       const { backward, from } = direction(query)
       let rows = db.selectFrom('lists').selectAll().where('account_id', '=', accountId)
       if (from !== null) rows = rows.where('address_key', backward ? '<' : '>', from)
@@ -195,30 +174,40 @@ export function createListStore(store: Store, changed: (accountId: string) => vo
     },
     ...consent,
     ...memberQueries(db),
-    changeMembers: (listId, keys, decide, { mails } = { mails: false }) =>
-      serialised(listId, () => changeWhole(listId, keys, decide, mails)),
+    /**
+     * Changes members of one list. `decide` gets the list and those rows of `keys` that exist, and is called again if
+     * the list changed concurrently; null changes nothing. Resolves to undefined if the list is gone. `mails`: also read when the
+     * list last asked them to confirm.
+     */
+    changeMembers: <T>(
+      listId: string,
+      keys: readonly string[],
+      decide: Decide<T>,
+      { mails }: { mails: boolean } = { mails: false },
+    ): Promise<T | undefined> => serialised(listId, () => changeWhole(listId, keys, decide, mails)),
   }
 }
 
 /** The queries of members of a list. */
-function memberQueries(
-  db: Store['db'],
-): Pick<ListStore, 'member' | 'findMembers' | 'pageMembers' | 'subscribedAfter'> {
+function memberQueries(db: Store['db']) {
   const membersOf = (listId: string, filter: MemberFilter) => filteredMembers(db, listId, filter)
   return {
-    async member(listId, key) {
+    async member(listId: string, key: string): Promise<Member | null> {
       const row = await membersOf(listId, { key }).selectAll().executeTakeFirst()
       return row ? memberOfRow(row) : null
     },
-    async findMembers(listId, filter, limit, skip) {
+    async findMembers(
+      listId: string,
+      filter: MemberFilter,
+      limit: number,
+      skip: number,
+    ): Promise<Found<Member>> {
       const members = membersOf(listId, filter)
-      const { total } = await members
-        .select((eb) => eb.fn.countAll<number>().as('total'))
-        .executeTakeFirstOrThrow()
+      const total = await countOf(members)
       const rows = await members.selectAll().orderBy('address_key').limit(limit).offset(skip).execute()
-      return { total: Number(total), items: rows.map(memberOfRow) }
+      return { total, items: rows.map(memberOfRow) }
     },
-    async pageMembers(listId, filter, query) {
+    async pageMembers(listId: string, filter: MemberFilter, query: PivotQuery): Promise<Member[]> {
       const { backward, from } = direction(query)
       let rows = membersOf(listId, filter).selectAll()
       if (from !== null) rows = rows.where('address_key', backward ? '<' : '>', from)
@@ -228,7 +217,8 @@ function memberQueries(
         .execute()
       return (backward ? found.reverse() : found).map(memberOfRow)
     },
-    subscribedAfter: (listId, after, limit) =>
+    /** Subscribed members after `after` (an address key), ordered by key. */
+    subscribedAfter: (listId: string, after: string, limit: number) =>
       membersOf(listId, { subscribed: true })
         .selectAll()
         .where('address_key', '>', after)

@@ -29,21 +29,12 @@ const TABLE: TaskTable = {
 
 const ENDED = { state: 'done', entries_json: '[]' } as const
 
-export interface UploadTasks {
-  /** Applies the entries in one transaction. Resolves to null if the list is gone. */
-  apply(list: List, entries: readonly Entry[], facts: UploadFacts): Promise<List | null>
-  /** Stores the task durably; `runOne` processes it. */
-  add(list: List, entries: readonly Entry[], facts: UploadFacts): Promise<void>
-  /** Runs one step of one task; false if none is due. */
-  runOne(): Promise<boolean>
-}
+export type UploadTasks = ReturnType<typeof createUploadTasks>
 
 /** Task ids sort by creation time; tasks of one list run in that order. */
 export const newTaskId = (nowMs: number): string => newId(nowMs)
 
-export function createUploadTasks(
-  parts: TaskParts & { lists: ListStore; recorder: EventRecorder },
-): UploadTasks {
+export function createUploadTasks(parts: TaskParts & { lists: ListStore; recorder: EventRecorder }) {
   const { store, lists, clock, recorder } = parts
   const tasks = createTaskSteps<ListUploadRow>(parts, TABLE, step)
 
@@ -75,14 +66,17 @@ export function createUploadTasks(
   }
 
   return {
+    /** Runs one step of one task; false if none is due. */
     runOne: tasks.runOne,
-    async apply(list, entries, facts) {
+    /** Applies the entries in one transaction. Resolves to null if the list is gone. */
+    async apply(list: List, entries: readonly Entry[], facts: UploadFacts): Promise<List | null> {
       await change(lists, list.id, entries, facts, clock.now(), recorder, (current, plan, now) => [
         ...recorder.statements([listUploadedEvent(current, facts, plan, now)]),
       ])
       return lists.byId(list.id)
     },
-    async add(list, entries, facts) {
+    /** Stores the task durably; `runOne` processes it. */
+    async add(list: List, entries: readonly Entry[], facts: UploadFacts): Promise<void> {
       const now = Math.floor(clock.now())
       const row: ListUploadRow = {
         id: facts.taskId,

@@ -19,6 +19,7 @@ import {
 } from '../../platform/http/request/inputs.ts'
 import type { Params } from '../../platform/http/request/params.ts'
 import { checkOperator } from '../../platform/http/rights/auth.ts'
+import { countOf } from '../../platform/store/count.ts'
 import type { StandingRow } from '../../platform/store/schema.ts'
 import { addressKey } from '../../protocols/mime/address.ts'
 import type { Domain } from '../domains/domain.ts'
@@ -331,11 +332,8 @@ function trapRoutes(parts: StandingRouteParts): Operation[] {
       async handler({ input }) {
         const row = { ...input(), created_at: Math.floor(clock.now()) }
         await store.transaction(async (tx) => {
-          const { count } = await tx
-            .selectFrom('spam_traps')
-            .select(({ fn }) => fn.countAll<number>().as('count'))
-            .executeTakeFirstOrThrow()
-          if (Number(count) >= TRAPS_MAX) throw new BadRequest(`at most ${TRAPS_MAX} spam traps`)
+          const count = await countOf(tx.selectFrom('spam_traps'))
+          if (count >= TRAPS_MAX) throw new BadRequest(`at most ${TRAPS_MAX} spam traps`)
           await tx
             .insertInto('spam_traps')
             .values(row)

@@ -9,6 +9,7 @@ import { DAY_MS, HOUR_MS } from '../../base/time/durations.ts'
 import { CODE_UNPREPARED, type Outcome } from '../../mail/deliver/attempt/outcome.ts'
 import type { ClaimedDelivery } from '../../mail/deliver/claim/queue.ts'
 import { createJob, type Job } from '../../platform/jobs/job.ts'
+import { removeRows } from '../../platform/store/commits.ts'
 import { insert, type Statement, type Store } from '../../platform/store/store.ts'
 import { addressKey } from '../../protocols/mime/address.ts'
 import type { EventRecord } from '../../watching/events/event.ts'
@@ -90,9 +91,6 @@ export function addBounce({ owner, recipient, severity, code, error, eventId, no
 }
 
 const RETENTION_EVERY_MS = 6 * HOUR_MS
-const RETENTION_ROWS = 1_000
-const OLD_COUNTED = `DELETE FROM counted_bounces WHERE event_id IN
-  (SELECT event_id FROM counted_bounces WHERE bounced_at < ? ORDER BY bounced_at LIMIT ${RETENTION_ROWS})`
 
 /** Removes counted bounces of addresses that no longer bounce: those older than any policy's window. */
 export function countedBounceRetention(store: Store, clock: Clock): Job {
@@ -100,10 +98,10 @@ export function countedBounceRetention(store: Store, clock: Clock): Job {
     name: 'counted-bounce-retention',
     everyMs: RETENTION_EVERY_MS,
     scope: 'database',
-    async work() {
+    work(signal) {
       const values = [Math.floor(clock.now() - WINDOW_DAYS_MAX * DAY_MS)]
-      const [result] = await store.commit([{ sql: OLD_COUNTED, values }])
-      return (result?.affected ?? 0) === RETENTION_ROWS ? 'more' : undefined
+      const old = { key: 'event_id', where: 'bounced_at < ? ORDER BY bounced_at', values }
+      return removeRows(store, { from: 'counted_bounces', ...old }, signal)
     },
   })
 }

@@ -14,7 +14,6 @@ import { newId } from '../../base/ids.ts'
 import { BadRequest } from '../../base/process/errors.ts'
 import type { Core } from '../../core.ts'
 import { type Actor, auditStatement } from '../../people/accounts/audit-log.ts'
-import type { Job } from '../../platform/jobs/job.ts'
 import {
   createTaskSteps,
   LEASE_MS,
@@ -31,13 +30,7 @@ import { type Columns, checkHeader, columnsOf, storeFile } from './import-file.t
 import { traitsOf } from './kinds.ts'
 import { addStatements, overTagLimit } from './store.ts'
 
-export interface Imports {
-  /** Resolves once the file is on disk and its import is queued. @throws BadRequest `while reading csv header` */
-  submit(actor: Actor, domain: Domain, kind: SuppressionKind, file: Chunk): Promise<void>
-  /** Drops the pending imports of a domain; a step in progress rolls back. */
-  forgetDomain(domainId: string): Promise<void>
-  job: Job
-}
+export type Imports = ReturnType<typeof createImports>
 
 interface ImportParts extends TaskParts, Pick<Core, 'blobs' | 'log'> {
   unpackedBytesMax: number
@@ -55,7 +48,7 @@ const ATTEMPTS_MAX = 5
 
 type Task = SuppressionImportRow
 
-export function createImports(parts: ImportParts): Imports {
+export function createImports(parts: ImportParts) {
   const { store, blobs, log, unpackedBytesMax } = parts
   const about = (task: Task) => ({
     ...{ import: task.id, domain: task.domain_id, list: task.kind },
@@ -121,11 +114,13 @@ export function createImports(parts: ImportParts): Imports {
   }
 
   return {
-    async submit(actor, domain, kind, file) {
+    /** Resolves once the file is on disk and its import is queued. @throws BadRequest `while reading csv header` */
+    async submit(actor: Actor, domain: Domain, kind: SuppressionKind, file: Chunk): Promise<void> {
       await storeImport(parts, actor, domain, kind, file)
       job.wake()
     },
-    async forgetDomain(domainId) {
+    /** Drops the pending imports of a domain; a step in progress rolls back. */
+    async forgetDomain(domainId: string): Promise<void> {
       const rows = await store.db
         .deleteFrom('suppression_imports')
         .where('domain_id', '=', domainId)

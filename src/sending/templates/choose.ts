@@ -23,32 +23,14 @@ export interface ChosenTemplate {
   source: TemplateSource
 }
 
-export interface TemplateChoice {
-  /**
-   * The version of that tag, else the active one. `domainName` null: templates of the account only.
-   * @throws BadRequest `template '<name>' not found`, `version '<tag>' of template '<name>' not found`,
-   *   `template '<name>' has no active version`
-   */
-  choose(
-    accountId: string,
-    domainName: string | null,
-    nameOrId: string,
-    tag?: string,
-  ): Promise<ChosenTemplate>
-  /** To be called after every change of a template. */
-  changed(): void
-}
+export type TemplateChoice = ReturnType<typeof createTemplateChoice>
 
 /** A change on another node takes effect this much later at most. */
 const REMEMBER_MS = 5_000
 /** Templates in memory, up to 100 KB each. */
 const CHOICES_MAX = 200
 
-export function createTemplateChoice(parts: {
-  store: Store
-  domains: DomainDirectory
-  clock: Clock
-}): TemplateChoice {
+export function createTemplateChoice(parts: { store: Store; domains: DomainDirectory; clock: Clock }) {
   const { store, domains, clock } = parts
 
   async function load(key: string): Promise<ChosenTemplate> {
@@ -86,8 +68,18 @@ export function createTemplateChoice(parts: {
     shared: { changes: store.changes, topic: 'templates' },
   })
   return {
-    choose: async (accountId, domainName, nameOrId, tag) =>
-      cache.get(JSON.stringify([accountId, domainName, nameOrId, tag ?? null])),
+    /**
+     * The version of that tag, else the active one. `domainName` null: templates of the account only.
+     * @throws BadRequest `template '<name>' not found`, `version '<tag>' of template '<name>' not found`,
+     *   `template '<name>' has no active version`
+     */
+    choose: async (
+      accountId: string,
+      domainName: string | null,
+      nameOrId: string,
+      tag?: string,
+    ): Promise<ChosenTemplate> => cache.get(JSON.stringify([accountId, domainName, nameOrId, tag ?? null])),
+    /** To be called after every change of a template. */
     changed: () => cache.forget(),
   }
 }

@@ -108,7 +108,7 @@ export async function trackingArea(
         name: 'link-retention',
         everyMs: REMOVE_LINKS_EVERY_MS,
         scope: 'database',
-        work: () => links.removeOld(),
+        work: links.removeOld,
       }),
     ],
     addresses: unsubscribeAddresses({

@@ -1,17 +1,13 @@
 import type { Clock } from '../../base/time/clock.ts'
 import { MINUTE_MS } from '../../base/time/durations.ts'
 
-interface MinuteCounts {
-  /** Counts one more for the key; false once it is over this minute's limit. */
-  take(key: string): boolean
-}
-
 /** Counts per key and minute, for at most `keysMax` keys (the oldest is evicted first). */
-export function createMinuteCounts(clock: Clock, perMinute: number, keysMax: number): MinuteCounts {
+export function createMinuteCounts(clock: Clock, perMinute: number, keysMax: number) {
   const counts = new Map<string, number>()
   let minute = -1
   return {
-    take(key) {
+    /** Counts one more for the key; false once it is over this minute's limit. */
+    take(key: string): boolean {
       const now = Math.floor(clock.monotonic() / MINUTE_MS)
       if (now !== minute) {
         counts.clear()

@@ -10,10 +10,7 @@ import type { Clock, Timer } from '../../base/time/clock.ts'
 import { MINUTE_MS } from '../../base/time/durations.ts'
 import type { Geolocation } from '../../watching/events/later-events.ts'
 
-export interface Geo {
-  locate(address: string): Geolocation
-  stop(): void
-}
+export type Geo = Awaited<ReturnType<typeof openGeo>>
 
 const UNKNOWN = 'Unknown'
 export const UNKNOWN_LOCATION: Geolocation = {
@@ -34,7 +31,7 @@ export const NO_GEO: Geo = { locate: () => UNKNOWN_LOCATION, stop() {} }
  * Reads the file, and again when it is replaced; if the new one cannot be read, the old one stays in use.
  * @throws Error naming the file when the first one cannot be read
  */
-export async function openGeo(file: string, clock: Clock, log: Logger): Promise<Geo> {
+export async function openGeo(file: string, clock: Clock, log: Logger) {
   let { reader, version } = await read(file)
   let timer: Timer | null = null
   let stopped = false
@@ -53,7 +50,7 @@ export async function openGeo(file: string, clock: Clock, log: Logger): Promise<
   arm()
 
   return {
-    locate(address) {
+    locate(address: string): Geolocation {
       try {
         return locationIn(reader.get(address))
       } catch {
@@ -61,7 +58,7 @@ export async function openGeo(file: string, clock: Clock, log: Logger): Promise<
         return UNKNOWN_LOCATION
       }
     },
-    stop() {
+    stop(): void {
       stopped = true
       timer?.cancel()
     },

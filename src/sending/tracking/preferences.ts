@@ -27,12 +27,7 @@ interface Preferred<T = ShownTopic> {
   all: Pick<ShownTopic, 'isOn' | 'isFixed'>
 }
 
-export interface PreferencePages {
-  /** Null: the domain has no such page, or nothing to choose from for this person. */
-  of(from: Unsubscription): Promise<Preferred | null>
-  /** False: some topics stayed off, because this person switched on too many within an hour. */
-  change(from: Unsubscription, choice: Choice, visitor: Visitor): Promise<boolean>
-}
+export type PreferencePages = ReturnType<typeof createPreferencePages>
 
 interface PreferenceParts {
   settings: Pick<TrackingDirectory, 'get'>
@@ -56,7 +51,7 @@ interface Topic extends ShownTopic {
   from: Unsubscription
 }
 
-export function createPreferencePages(parts: PreferenceParts): PreferencePages {
+export function createPreferencePages(parts: PreferenceParts) {
   const { settings, domains, lists, unsubscriber } = parts
   const switchedOn = new HourlyQuota(parts.clock, SWITCHED_ON_PER_HOUR)
 
@@ -84,8 +79,10 @@ export function createPreferencePages(parts: PreferenceParts): PreferencePages {
   }
 
   return {
+    /** Null: the domain has no such page, or nothing to choose from for this person. */
     of: topicsOf,
-    async change(from, choice, visitor) {
+    /** False: some topics stayed off, because this person switched on too many within an hour. */
+    async change(from: Unsubscription, choice: Choice, visitor: Visitor): Promise<boolean> {
       const all: Unsubscription = { ...from, scope: 'domain', tags: [], listSid: null }
       const mayReturn = () => switchedOn.take(`${from.domainId} ${keyOf(from.recipient)}`) === 0
       if (choice === 'unsubscribe-all') {

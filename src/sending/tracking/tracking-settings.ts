@@ -1,6 +1,6 @@
 /** Tracking settings of domains (tracking.md K1-K4): read for every message, so cached for seconds. */
 import type { Kysely } from 'kysely'
-import { type Cache, createCache, type MaybePromise } from '../../base/flow/cache.ts'
+import { type Cache, createCache } from '../../base/flow/cache.ts'
 import type { Clock } from '../../base/time/clock.ts'
 import { given } from '../../platform/http/request/inputs.ts'
 import type { Flag, Schema, TrackingSettingsRow } from '../../platform/store/schema.ts'
@@ -57,22 +57,13 @@ export const DEFAULT_TRACKING: TrackingSettings = {
   preferences: { isActive: false, topics: [] },
 }
 
-export interface TrackingDirectory {
-  get(domainId: string): MaybePromise<TrackingSettings>
-  /** Changes the given settings and resolves to all of them. */
-  change(
-    domain: Pick<Domain, 'id' | 'accountId'>,
-    changes: { readonly [K in keyof TrackingSettings]?: TrackingSettings[K] | undefined },
-  ): Promise<TrackingSettings>
-  /** Removes the settings of a deleted domain, and invalidates the cache. */
-  remove(domainId: string): Promise<void>
-}
+export type TrackingDirectory = ReturnType<typeof createTrackingDirectory>
 
 /** As for domains: a change on another node takes effect after at most this time. */
 const REMEMBER_MS = 5_000
 const DOMAINS_MAX = 10_000
 
-export function createTrackingDirectory(store: Store, clock: Clock): TrackingDirectory {
+export function createTrackingDirectory(store: Store, clock: Clock) {
   const read = (db: Kysely<Schema>, domainId: string) =>
     db.selectFrom('tracking_settings').selectAll().where('domain_id', '=', domainId).executeTakeFirst()
   const cache: Cache<TrackingSettings> = createCache({
@@ -83,8 +74,12 @@ export function createTrackingDirectory(store: Store, clock: Clock): TrackingDir
     load: async (domainId) => settingsOf(await read(store.db, domainId)),
   })
   return {
-    get: (domainId) => cache.get(domainId),
-    async change(domain, changes) {
+    get: (domainId: string) => cache.get(domainId),
+    /** Changes the given settings and resolves to all of them. */
+    async change(
+      domain: Pick<Domain, 'id' | 'accountId'>,
+      changes: { readonly [K in keyof TrackingSettings]?: TrackingSettings[K] | undefined },
+    ): Promise<TrackingSettings> {
       const after = await store.transaction(async (tx) => {
         const settings = { ...settingsOf(await read(tx, domain.id)), ...given(changes) }
         const row = columnsOf(settings)
@@ -98,7 +93,8 @@ export function createTrackingDirectory(store: Store, clock: Clock): TrackingDir
       cache.forget(domain.id)
       return after
     },
-    async remove(domainId) {
+    /** Removes the settings of a deleted domain, and invalidates the cache. */
+    async remove(domainId: string): Promise<void> {
       await store.db.deleteFrom('tracking_settings').where('domain_id', '=', domainId).execute()
       cache.forget(domainId)
     },

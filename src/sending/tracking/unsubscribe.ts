@@ -31,15 +31,7 @@ import type { Unsubscription } from './links/tokens.ts'
 /** The client, as far as the request identifies it. */
 export type Visitor = Pick<Visit, 'ip' | 'client' | 'geolocation'>
 
-export interface Unsubscriber {
-  /** Resolves to whether this changed anything. `visitor` null: requested by mail. `source`: for the consent trail. */
-  unsubscribe(from: Unsubscription, visitor: Visitor | null, source: ConsentSource): Promise<boolean>
-  /** Undoes what such a link added; resolves to whether there was anything. */
-  resubscribe(from: Unsubscription, visitor: Visitor, source: ConsentSource): Promise<boolean>
-  isUnsubscribed(from: Unsubscription): Promise<boolean>
-  /** What of these tags, or of all mail (`*`), the recipient of the domain's mail gets. */
-  tagStates(from: Unsubscription, tags: readonly string[]): Promise<TagState[]>
-}
+export type Unsubscriber = ReturnType<typeof createUnsubscriber>
 
 interface TagState {
   tag: string
@@ -59,7 +51,7 @@ const TRIES_MAX = 20
 /** Mail shows neither address nor program of its sender. */
 const UNKNOWN_VISITOR: Visitor = { ip: '', client: UNKNOWN_CLIENT, geolocation: UNKNOWN_LOCATION }
 
-export function createUnsubscriber(parts: UnsubscriberParts): Unsubscriber {
+export function createUnsubscriber(parts: UnsubscriberParts) {
   const { store, domains, lists, known, clock } = parts
 
   async function ownDomain({ domainId, accountId }: Unsubscription): Promise<Domain | null> {
@@ -143,9 +135,11 @@ export function createUnsubscriber(parts: UnsubscriberParts): Unsubscriber {
   }
 
   return {
-    unsubscribe: (from, visitor, source) =>
+    /** Resolves to whether this changed anything. `visitor` null: requested by mail. `source`: for the consent trail. */
+    unsubscribe: (from: Unsubscription, visitor: Visitor | null, source: ConsentSource): Promise<boolean> =>
       isOfList(from) ? setMember(from, visitor, source) : addTags(from, visitor, source),
-    async resubscribe(from, visitor, source) {
+    /** Undoes what such a link added; resolves to whether there was anything. */
+    async resubscribe(from: Unsubscription, visitor: Visitor, source: ConsentSource): Promise<boolean> {
       const cause = causeOf(visitor, source)
       if (isOfList(from)) return unsetMember(from, cause)
       const domain = await ownDomain(from)
@@ -162,7 +156,7 @@ export function createUnsubscriber(parts: UnsubscriberParts): Unsubscriber {
         return true
       })
     },
-    async isUnsubscribed(from) {
+    async isUnsubscribed(from: Unsubscription): Promise<boolean> {
       if (isOfList(from)) {
         const member = await lists.member(from.listSid, keyOf(from.recipient))
         return member === null || !member.subscribed
@@ -170,7 +164,8 @@ export function createUnsubscriber(parts: UnsubscriberParts): Unsubscriber {
       const present = await tagRows(store, from)
       return tagsOf(from).every((tag) => covers(present, tag))
     },
-    async tagStates(from, tags) {
+    /** What of these tags, or of all mail (`*`), the recipient of the domain's mail gets. */
+    async tagStates(from: Unsubscription, tags: readonly string[]): Promise<TagState[]> {
       const present = await tagRows(store, from)
       return tags.map((tag) => {
         const off = present.filter(({ tag_key }) => tag_key === ALL_MAIL || tag_key === tag.toLowerCase())

@@ -28,14 +28,7 @@ interface Fetch {
   caller: Caller
 }
 
-export interface Visits {
-  opened(fetch: Fetch): void
-  clicked(fetch: Fetch & { url: string }): void
-  /** A HEAD, which writes no event but counts against the GET that follows. */
-  headRequested(token: string): void
-  visitorOf(caller: Caller): Visitor
-  stop(): Promise<void>
-}
+export type Visits = ReturnType<typeof createVisits>
 
 interface VisitsParts extends Pick<Core, 'store' | 'clock' | 'log' | 'recorder'> {
   known: KnownDeliveries
@@ -56,7 +49,7 @@ const RETRY_DELAYS_MS = [200, 1_000, 5_000, 10_000, 15_000]
 
 type Work = Fetch & { url: string | null; visitor: Visitor; at: number }
 
-export function createVisits(parts: VisitsParts): Visits {
+export function createVisits(parts: VisitsParts) {
   const { clock, log, geo } = parts
   const behaviour: Behaviour = createBehaviour(clock)
   const perToken = createMinuteCounts(clock, EVENTS_PER_TOKEN_PER_MINUTE, COUNTED_MAX)
@@ -132,11 +125,12 @@ export function createVisits(parts: VisitsParts): Visits {
   }
 
   return {
-    opened: (fetch) => visit(fetch, null),
-    clicked: ({ url, ...fetch }) => visit(fetch, url),
+    opened: (fetch: Fetch) => visit(fetch, null),
+    clicked: ({ url, ...fetch }: Fetch & { url: string }) => visit(fetch, url),
+    /** A HEAD, which writes no event but counts against the GET that follows. */
     headRequested: behaviour.headRequested,
     visitorOf,
-    async stop() {
+    async stop(): Promise<void> {
       stopping = true
       for (const wake of sleeping) wake()
       await Promise.all(writers)

@@ -18,17 +18,7 @@ export interface SeedListFields {
   remoteId?: string | undefined
 }
 
-export interface SeedLists {
-  find(accountId: string, id: string): Promise<SeedListRow | undefined>
-  /** @throws NotFound */
-  own(accountId: string, id: string): Promise<SeedListRow>
-  /** @throws BadRequest for a text that is too long, or over LISTS_MAX */
-  create(accountId: string, fields: SeedListFields): Promise<SeedListRow>
-  change(row: SeedListRow, fields: SeedListFields): Promise<SeedListRow>
-  remove(row: SeedListRow): Promise<void>
-  /** The account's list of all seeds, made when it is first needed. */
-  ofAll(accountId: string): Promise<SeedListRow>
-}
+export type SeedLists = ReturnType<typeof createSeedLists>
 
 const LISTS_MAX = 100
 const TEXT_LENGTH_MAX = 255
@@ -37,15 +27,7 @@ const DOMAINS_MAX = 100
 const AUTO_NAME = 'All seeds'
 
 /** `host`: names the addresses of lists, which receive no mail. */
-export function createSeedLists({
-  store,
-  clock,
-  host,
-}: {
-  store: Store
-  clock: Clock
-  host: string
-}): SeedLists {
+export function createSeedLists({ store, clock, host }: { store: Store; clock: Clock; host: string }) {
   async function add(
     accountId: string,
     fields: SeedListFields,
@@ -78,17 +60,19 @@ export function createSeedLists({
   }
 
   return {
-    find: (accountId, id) => findList(store, accountId, id),
-    async own(accountId, id) {
+    find: (accountId: string, id: string) => findList(store, accountId, id),
+    /** @throws NotFound */
+    async own(accountId: string, id: string): Promise<SeedListRow> {
       const row = await findList(store, accountId, id)
       if (!row) throw new NotFound('seed list not found')
       return row
     },
-    async create(accountId, fields) {
+    /** @throws BadRequest for a text that is too long, or over LISTS_MAX */
+    async create(accountId: string, fields: SeedListFields): Promise<SeedListRow> {
       checkFields(fields)
       return add(accountId, fields, `seeds-${randomHex(8)}@${host}`, false)
     },
-    async change(row, fields) {
+    async change(row: SeedListRow, fields: SeedListFields): Promise<SeedListRow> {
       checkFields(fields)
       const changed = {
         ...(fields.name !== undefined && { name: fields.name }),
@@ -100,10 +84,11 @@ export function createSeedLists({
       await store.db.updateTable('seed_lists').set(changed).where('id', '=', row.id).execute()
       return { ...row, ...changed }
     },
-    async remove({ id }) {
+    async remove({ id }: SeedListRow): Promise<void> {
       await store.db.deleteFrom('seed_lists').where('id', '=', id).execute()
     },
-    async ofAll(accountId) {
+    /** The account's list of all seeds, made when it is first needed. */
+    async ofAll(accountId: string): Promise<SeedListRow> {
       const target = `seeds-all@${host}`
       const known = await findList(store, accountId, target)
       return known ?? add(accountId, { name: AUTO_NAME }, target, true)

@@ -15,10 +15,7 @@ import { createTtlCache } from '../../protocols/dns/cache.ts'
 import type { DnsAnswer, Resolver } from '../../protocols/dns/resolver.ts'
 import type { DomainMail } from './verdict.ts'
 
-export interface DomainMailLookup {
-  /** Rejects only when `signal` is aborted. */
-  of(accountId: string, domain: string, signal?: AbortSignal): Promise<DomainMail>
-}
+export type DomainMailLookup = ReturnType<typeof createDomainMailLookup>
 
 /** About 10 MB. */
 const REMEMBERED_MAX = 50_000
@@ -39,7 +36,7 @@ const ZONE_INTERVAL_MS = 100
 const ZONE_WAIT_MAX_MS = 10_000
 const ZONES_MAX = 10_000
 
-export function createDomainMailLookup(resolver: Pick<Resolver, 'query'>, clock: Clock): DomainMailLookup {
+export function createDomainMailLookup(resolver: Pick<Resolver, 'query'>, clock: Clock) {
   const known = createTtlCache<DomainMail>(REMEMBERED_MAX, clock)
   const pending = new Map<string, Promise<DomainMail>>()
   const gates = createKeyedGate({ openMax: OPEN_MAX, ownOpenMax: ACCOUNT_OPEN_MAX, waitingMax: WAITING_MAX })
@@ -77,7 +74,8 @@ export function createDomainMailLookup(resolver: Pick<Resolver, 'query'>, clock:
   }
 
   return {
-    async of(accountId, domain, signal) {
+    /** Rejects only when `signal` is aborted. */
+    async of(accountId: string, domain: string, signal?: AbortSignal): Promise<DomainMail> {
       signal?.throwIfAborted()
       const hit = known.get(domain)
       if (hit) return hit.value

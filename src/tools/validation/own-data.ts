@@ -12,10 +12,7 @@ import { toRecipients } from '../../watching/events/search/indexing.ts'
 import type { Engagement } from './shapes.ts'
 import type { History } from './verdict.ts'
 
-export interface OwnData {
-  /** By address key; an address without history is left out. */
-  historyOf(accountId: string, keys: readonly string[]): Promise<ReadonlyMap<string, History>>
-}
+export type OwnData = ReturnType<typeof createOwnData>
 
 /** Days that a delivery or a hard bounce counts. */
 const HISTORY_DAYS = 90
@@ -37,7 +34,7 @@ interface EventRow {
   payload_json: string
 }
 
-export function createOwnData(store: Store, clock: Clock): OwnData {
+export function createOwnData(store: Store, clock: Clock) {
   const { db } = store
 
   const domainsOf = (accountId: string) =>
@@ -86,7 +83,8 @@ export function createOwnData(store: Store, clock: Clock): OwnData {
   }
 
   return {
-    async historyOf(accountId, keys) {
+    /** By address key; an address without history is left out. */
+    async historyOf(accountId: string, keys: readonly string[]): Promise<ReadonlyMap<string, History>> {
       const found = new Map<string, History>()
       const domains = keys.length > 0 ? await domainsOf(accountId) : []
       if (domains.length === 0) return found

@@ -12,6 +12,7 @@ import type { Cidr } from '../../base/net/ip.ts'
 import { DAY_MS, HOUR_MS } from '../../base/time/durations.ts'
 import type { Core } from '../../core.ts'
 import type { Judge } from '../../mail/deliver/attempt/outcome.ts'
+import { removeRows } from '../../platform/store/commits.ts'
 import type { Statement, Store } from '../../platform/store/store.ts'
 import { findMailHosts } from '../../protocols/dns/mx.ts'
 import { connectSmtp } from '../../protocols/smtp/client.ts'
@@ -20,10 +21,7 @@ import type { SmtpReply } from '../../protocols/smtp/reply.ts'
 import type { ValidAddress } from './address.ts'
 import type { ProbeResult } from './verdict.ts'
 
-export interface SmtpProbe {
-  /** Never rejects for what the network does: then the result is `unknown`. */
-  ask(address: ValidAddress): Promise<ProbeResult>
-}
+export type SmtpProbe = ReturnType<typeof createSmtpProbe>
 
 interface ProbeParts extends Pick<Core, 'store' | 'resolver' | 'clock' | 'random'> {
   /** Networks that mail hosts may be in although they are not public. */
@@ -46,7 +44,7 @@ const OPEN_MAX = 8
 /** Further probes are `unknown` at once. */
 const WAITING_MAX = 100
 
-export function createSmtpProbe(parts: ProbeParts): SmtpProbe {
+export function createSmtpProbe(parts: ProbeParts) {
   const { store, resolver, clock } = parts
   const gate = createGate(OPEN_MAX, WAITING_MAX)
 
@@ -71,7 +69,8 @@ export function createSmtpProbe(parts: ProbeParts): SmtpProbe {
   }
 
   return {
-    async ask(address) {
+    /** Never rejects for what the network does: then the result is `unknown`. */
+    async ask(address: ValidAddress): Promise<ProbeResult> {
       const before = await known(address)
       if (before) return before
       if (!(await gate.enter())) return 'unknown'
@@ -154,11 +153,7 @@ async function takeTurn(store: Store, exchange: string, now: number): Promise<bo
 }
 
 /** Removes what is over. */
-export async function removeOldProbes(store: Store, now: number, signal: AbortSignal): Promise<void> {
-  const sql = `DELETE FROM validation_probes WHERE key IN
-    (SELECT key FROM validation_probes WHERE until_at <= ? ORDER BY until_at LIMIT 1000)`
-  while (!signal.aborted) {
-    const [result] = await store.commit([{ sql, values: [Math.floor(now)] }])
-    if ((result?.affected ?? 0) < 1000) return
-  }
+export function removeOldProbes(store: Store, now: number, signal: AbortSignal): Promise<void> {
+  const over = { where: 'until_at <= ? ORDER BY until_at', values: [Math.floor(now)] }
+  return removeRows(store, { from: 'validation_probes', key: 'key', ...over }, signal)
 }

@@ -16,17 +16,7 @@ interface ValidateOptions {
   signal?: AbortSignal
 }
 
-export interface Validator {
-  /**
-   * Results in the order of the addresses. Those that were not reached before `signal` aborted are missing: the list
-   * ends before the first of them.
-   */
-  validate(
-    accountId: string,
-    addresses: readonly string[],
-    options: ValidateOptions,
-  ): Promise<ValidationResult[]>
-}
+export type Validator = ReturnType<typeof createValidator>
 
 const NO_HISTORY: History = { bounced: false, deliveredAt: null, engagement: null }
 
@@ -35,7 +25,7 @@ export function createValidator(parts: {
   domainMail: DomainMailLookup
   /** Null: switched off. */
   probe: SmtpProbe | null
-}): Validator {
+}) {
   const { ownData, domainMail, probe } = parts
 
   async function resultFor(
@@ -51,7 +41,15 @@ export function createValidator(parts: {
   }
 
   return {
-    async validate(accountId, addresses, options) {
+    /**
+     * Results in the order of the addresses. Those that were not reached before `signal` aborted are missing: the list
+     * ends before the first of them.
+     */
+    async validate(
+      accountId: string,
+      addresses: readonly string[],
+      options: ValidateOptions,
+    ): Promise<ValidationResult[]> {
       const read = addresses.map((given) => ({ given, read: readAddress(given) }))
       const keys = read.flatMap(({ read: one }) => (one.kind === 'valid' ? [one.address.key] : []))
       const histories = await ownData.historyOf(accountId, [...new Set(keys)])

@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { BadRequest, NotFound } from '../../base/process/errors.ts'
 import { ifStale } from '../../platform/store/commits.ts'
+import { countOf } from '../../platform/store/count.ts'
 import type { AlertRow } from '../../platform/store/schema.ts'
 import type { Statement, Store } from '../../platform/store/store.ts'
 import { type Alert, type AlertDefinition, type AlertMetric, alertOfRow, familyOf } from './alert.ts'
@@ -34,9 +35,7 @@ export function createAlertStore<M extends string = AlertMetric>(
   return {
     /** Alerts of the account, then of its subaccounts, oldest first; at most LIST_MAX. */
     async list(accountId: string): Promise<{ alerts: Alert<M>[]; total: number }> {
-      const { count } = await family(accountId)
-        .select((of) => of.fn.countAll<number>().as('count'))
-        .executeTakeFirstOrThrow()
+      const count = await countOf(family(accountId))
       const rows = await family(accountId)
         .selectAll()
         .orderBy((eb) => eb.case().when('account_id', '=', accountId).then(0).else(1).end())
@@ -45,7 +44,7 @@ export function createAlertStore<M extends string = AlertMetric>(
         .orderBy('id')
         .limit(LIST_MAX)
         .execute()
-      return { alerts: rows.map((row) => alertOfRow<M>(row)), total: Number(count) }
+      return { alerts: rows.map((row) => alertOfRow<M>(row)), total: count }
     },
 
     /** The account's own, else that of its subaccounts. @throws NotFound, BadRequest when several subaccounts have one */

@@ -1,6 +1,7 @@
 /** The rows of hits, and the one transaction in which a check changes them and writes their notices. */
 import { newId } from '../../base/ids.ts'
 import { DAY_MS } from '../../base/time/durations.ts'
+import { removeRows } from '../../platform/store/commits.ts'
 import type { AlertHitRow } from '../../platform/store/schema.ts'
 import { insert, type Statement, type Store } from '../../platform/store/store.ts'
 import { familyOf } from './alert.ts'
@@ -37,7 +38,6 @@ interface ApplyParts {
 const LIST_MAX = 1_000
 /** Rule 6. */
 const ENDED_KEEP_MS = 7 * DAY_MS
-const REMOVED_AT_A_TIME = 1_000
 
 export function createHits(store: Store) {
   const { db } = store
@@ -98,11 +98,13 @@ export function createHits(store: Store) {
     },
 
     /** Removes ended hits whose time is over. */
-    async removeExpired(now: number): Promise<void> {
-      const sql = `DELETE FROM alert_hits WHERE id IN
-        (SELECT id FROM alert_hits WHERE expires_at IS NOT NULL AND expires_at <= ? LIMIT ?)`
-      await store.commit([{ sql, values: [now, REMOVED_AT_A_TIME] }])
-    },
+    removeExpired: (now: number): Promise<void> =>
+      removeRows(store, {
+        from: 'alert_hits',
+        key: 'id',
+        where: 'expires_at IS NOT NULL AND expires_at <= ?',
+        values: [now],
+      }),
   }
 }
 

@@ -149,9 +149,10 @@ export function createEventNotices({
   slackUrl,
   clock,
   changed,
-}: NoticeParts & { changed(): void }): EventNotices {
+}: NoticeParts & { changed(): void }) {
   return {
-    async statements({ accountId, type, subject, text, details }) {
+    /** For the transaction of the event; to be committed right away or not at all. */
+    async statements({ accountId, type, subject, text, details }: AlertEvent): Promise<Statement[]> {
       const notices = collectNotices({ posts, slackUrl }, accountId, '', Math.floor(clock.now()))
       for (const setting of await settings.list(accountId)) {
         if (setting.eventType !== type) continue
@@ -162,6 +163,7 @@ export function createEventNotices({
       }
       return notices.statements()
     },
+    /** The statements are committed. */
     written: changed,
   }
 }
@@ -176,12 +178,7 @@ interface AlertEvent {
   details: Readonly<Record<string, unknown>>
 }
 
-export interface EventNotices {
-  /** For the transaction of the event; to be committed right away or not at all. */
-  statements(event: AlertEvent): Promise<Statement[]>
-  /** The statements are committed. */
-  written(): void
-}
+export type EventNotices = ReturnType<typeof createEventNotices>
 
 /** Addresses with the setting that names them; without such settings all admins (rule 9). */
 async function recipientsOf(

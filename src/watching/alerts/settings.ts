@@ -6,6 +6,7 @@ import { isPlainObject, quotable } from '../../base/values.ts'
 import { emailOf } from '../../people/accounts/user-directory.ts'
 import { type HttpClient, withAdvice } from '../../platform/posts/http-client.ts'
 import { ifStale } from '../../platform/store/commits.ts'
+import { countOf } from '../../platform/store/count.ts'
 import type { AlertSettingRow } from '../../platform/store/schema.ts'
 import type { Sealer } from '../../platform/store/secrets/sealing.ts'
 import type { Store } from '../../platform/store/store.ts'
@@ -61,12 +62,8 @@ export function createAlertSettings(store: Store, sealer: Sealer) {
     },
     /** @throws BadRequest over SETTINGS_MAX */
     async add(accountId: string, given: Omit<EventSetting, 'id'>, now: number): Promise<EventSetting> {
-      const { count } = await db
-        .selectFrom('alert_settings')
-        .select((of) => of.fn.countAll<number>().as('count'))
-        .where('account_id', '=', accountId)
-        .executeTakeFirstOrThrow()
-      if (Number(count) >= SETTINGS_MAX) throw new BadRequest('maximum number of alert settings reached')
+      const count = await countOf(db.selectFrom('alert_settings').where('account_id', '=', accountId))
+      if (count >= SETTINGS_MAX) throw new BadRequest('maximum number of alert settings reached')
       const row = { id: randomUUID(), account_id: accountId, ...columns(given), created_at: now }
       await db.insertInto('alert_settings').values(row).execute()
       return { id: row.id, ...given }

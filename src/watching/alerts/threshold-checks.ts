@@ -7,6 +7,7 @@ import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../base/time/durations.ts'
 import type { Core } from '../../core.ts'
 import type { AccountDirectory } from '../../people/accounts/account-directory.ts'
 import { createJob, type Job } from '../../platform/jobs/job.ts'
+import { removeRows } from '../../platform/store/commits.ts'
 import { StaleWrite, type Statement } from '../../platform/store/store.ts'
 import { type FigureQuery, type FigureRow, type Figures, rateOf, volumeOf } from '../metrics/figures.ts'
 import { type Alert, alertView, type Comparator, periodMs } from './alert.ts'
@@ -85,9 +86,8 @@ export function createThresholdChecks(parts: ThresholdParts): Job {
   async function removeOld(): Promise<void> {
     const now = Math.floor(clock.now())
     await hits.removeExpired(now)
-    const sql = `DELETE FROM alert_notices WHERE id IN
-      (SELECT id FROM alert_notices WHERE created_at <= ? ORDER BY created_at LIMIT 1000)`
-    await store.commit([{ sql, values: [now - NOTICE_KEEP_MS] }])
+    const old = { where: 'created_at <= ? ORDER BY created_at', values: [now - NOTICE_KEEP_MS] }
+    await removeRows(store, { from: 'alert_notices', key: 'id', ...old })
   }
 
   return createJob({ name: 'alert-checks', everyMs: EVERY_MS, scope: 'database', work })

@@ -27,22 +27,13 @@ interface Use {
   metric: LimitMetric
 }
 
-export interface UsageLimits {
-  /** What is to be committed with the use. @throws nothing by itself: `checked` does */
-  of(use: Use): Promise<{
-    statements: readonly Statement[]
-    /** Runs a commit that has the statements. @throws Forbidden if a limit is reached */
-    checked<T>(commit: () => Promise<T>): Promise<T>
-  }>
-  /** Counts it. */
-  countStatements(use: Use): Statement[]
-}
+export type UsageLimits = ReturnType<typeof createUsageLimits>
 
 interface LimitParts extends Pick<Core, 'store' | 'clock'> {
   accounts: Pick<AccountDirectory, 'byId'>
 }
 
-export function createUsageLimits({ store, accounts, clock }: LimitParts): UsageLimits {
+export function createUsageLimits({ store, accounts, clock }: LimitParts) {
   /** Limits that hold for the use: of the account, and of its parent where they speak of subaccounts. */
   async function limitsFor({ accountId, domain, metric }: Use): Promise<UsageLimit[]> {
     const parentId = (await accounts.byId(accountId))?.parentId ?? null
@@ -66,7 +57,12 @@ export function createUsageLimits({ store, accounts, clock }: LimitParts): Usage
   }
 
   return {
-    async of(use) {
+    /** What is to be committed with the use. @throws nothing by itself: `checked` does */
+    async of(use: Use): Promise<{
+      statements: readonly Statement[]
+      /** Runs a commit that has the statements. @throws Forbidden if a limit is reached */
+      checked<T>(commit: () => Promise<T>): Promise<T>
+    }> {
       const now = Math.floor(clock.now())
       const limits = await limitsFor(use)
       const rooms = new Map(limits.map((limit) => [roomStatement(limit, use, now), limit]))
@@ -94,7 +90,8 @@ export function createUsageLimits({ store, accounts, clock }: LimitParts): Usage
         },
       }
     },
-    countStatements({ accountId, domain, metric }) {
+    /** Counts it. */
+    countStatements({ accountId, domain, metric }: Use): Statement[] {
       const hour_at = Math.floor(clock.now() / HOUR_MS) * HOUR_MS
       const { sql, values } = insert('usage_hours', {
         ...{ account_id: accountId, metric, hour_at, domain_name: domain, count: 1 },

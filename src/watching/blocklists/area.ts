@@ -47,12 +47,12 @@ export function blocklistsArea(core: Core, { known, blocks }: BlocklistsUses): B
 
   const domains = createMonitoredDomains({ ...core, changed: watch.renew })
 
-  async function removeOld(): Promise<'more' | undefined> {
+  async function removeOld(signal: AbortSignal): Promise<void> {
     const now = Math.floor(clock.now())
     await store.commit([
       { sql: 'DELETE FROM blocklist_users WHERE seen_at < ?', values: [now - USER_KEPT_MS] },
     ])
-    return (await removeOldEvents(store, now)) ? 'more' : undefined
+    await removeOldEvents(store, now, signal)
   }
 
   return {

@@ -2,12 +2,12 @@
 
 import { DAY_MS } from '../../base/time/durations.ts'
 import type { IdPage } from '../../platform/http/request/paging.ts'
+import { removeRows } from '../../platform/store/commits.ts'
 import { inList } from '../../platform/store/lists.ts'
 import type { BlocklistEventRow } from '../../platform/store/schema.ts'
 import type { Store } from '../../platform/store/store.ts'
 
 const KEPT_MS = 366 * DAY_MS
-const REMOVED_AT_A_TIME = 1_000
 
 /** A page of the history of domains, newest first; `domain`: of one. */
 export async function readEvents(
@@ -31,10 +31,7 @@ export async function readEvents(
   return isUpwards ? rows.reverse() : rows
 }
 
-/** Resolves whether there is more. */
-export async function removeOldEvents(store: Store, now: number): Promise<boolean> {
-  const sql = `DELETE FROM blocklist_events WHERE id IN
-    (SELECT id FROM blocklist_events WHERE created_at < ? LIMIT ${REMOVED_AT_A_TIME})`
-  const [result] = await store.commit([{ sql, values: [Math.floor(now) - KEPT_MS] }])
-  return result?.affected === REMOVED_AT_A_TIME
+export function removeOldEvents(store: Store, now: number, signal: AbortSignal): Promise<void> {
+  const old = { where: 'created_at < ?', values: [Math.floor(now) - KEPT_MS] }
+  return removeRows(store, { from: 'blocklist_events', key: 'id', ...old }, signal)
 }

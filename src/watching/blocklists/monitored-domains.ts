@@ -10,6 +10,7 @@ import { quotable } from '../../base/values.ts'
 import type { Core } from '../../core.ts'
 import { createJob, type Job } from '../../platform/jobs/job.ts'
 import { lockedAccount } from '../../platform/store/account-rows.ts'
+import { countOf } from '../../platform/store/count.ts'
 import { inList } from '../../platform/store/lists.ts'
 import type { MonitoredDomainRow } from '../../platform/store/schema.ts'
 import type { Store } from '../../platform/store/store.ts'
@@ -91,11 +92,8 @@ export function createMonitoredDomains(
         .executeTakeFirst()
       if (sending !== undefined) return
       if (!isWatchable(name)) throw new BadRequest(`${quotable(text)} is not a domain that lists could have`)
-      const { count } = await own
-        .where('is_removed', '=', 0)
-        .select((eb) => eb.fn.countAll<number>().as('count'))
-        .executeTakeFirstOrThrow()
-      if (Number(count) >= ADDED_MAX)
+      const count = await countOf(own.where('is_removed', '=', 0))
+      if (count >= ADDED_MAX)
         throw new BadRequest(`an account may add at most ${ADDED_MAX} domains to its sending domains`)
       await tx
         .insertInto('monitored_domains')

@@ -11,7 +11,7 @@
 import { newId } from '../../base/ids.ts'
 import { HOUR_MS, MINUTE_MS } from '../../base/time/durations.ts'
 import type { Core } from '../../core.ts'
-import { createJob, type Job } from '../../platform/jobs/job.ts'
+import { createJob } from '../../platform/jobs/job.ts'
 import { commitUnlessStale } from '../../platform/store/commits.ts'
 import type { BlocklistCheckRow, BlocklistEventRow, BlocklistStateRow } from '../../platform/store/schema.ts'
 import { insert, insertMany, type Statement } from '../../platform/store/store.ts'
@@ -67,13 +67,7 @@ const SPREAD_MS = 10 * MINUTE_MS
 /** Rows of one statement that removes some. */
 const REMOVED_AT_A_TIME = 500
 
-export interface Watch {
-  job: Job
-  /** What is watched has changed. */
-  renew(): void
-}
-
-export function createWatch(parts: WatchParts): Watch {
+export function createWatch(parts: WatchParts) {
   const { store, clock, resolver, lists } = parts
   const now = () => Math.floor(clock.now())
   let subjectsAt = Number.NEGATIVE_INFINITY
@@ -175,7 +169,8 @@ export function createWatch(parts: WatchParts): Watch {
   })
   return {
     job,
-    renew() {
+    /** What is watched has changed. */
+    renew(): void {
       subjectsAt = Number.NEGATIVE_INFINITY
       job.wake()
     },

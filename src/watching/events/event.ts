@@ -337,18 +337,16 @@ export interface EventInterest {
  *
  * What may happen later reads committed events instead (follower.ts).
  */
-export interface EventRecorder {
-  /**
-   * All rows of these events, for the transaction of what they report. The order of events (`tx`, `seq`) is given by
-   * the database; the rows of their tags are written by a trigger, on SQLite with the index (indexing.ts).
-   */
-  statements(events: readonly EventRecord[]): Statement[]
-}
+export type EventRecorder = ReturnType<typeof createEventRecorder>
 
 /** `interests` may grow until the first event is written. */
-export function createEventRecorder(interests: readonly EventInterest[] = []): EventRecorder {
+export function createEventRecorder(interests: readonly EventInterest[] = []) {
   return {
-    statements(events) {
+    /**
+     * All rows of these events, for the transaction of what they report. The order of events (`tx`, `seq`) is given by
+     * the database; the rows of their tags are written by a trigger, on SQLite with the index (indexing.ts).
+     */
+    statements(events: readonly EventRecord[]): Statement[] {
       const statements = insertMany('events', events.map(eventRow))
       for (const { of, rows } of interests) {
         const own = of === null ? events : events.filter(({ event }) => of.includes(event))

@@ -26,15 +26,8 @@ export function visitKey({ accountId, domainName, event, messageId, recipient, b
   return createHash('sha256').update(text).digest().subarray(0, 16).toString('base64url')
 }
 
-interface UniqueVisits {
-  /** Whether this visit counts; if so it is recorded. */
-  isFirst(key: string, at: number): boolean
-  /** The rows of the visits that counted, in the order of their keys. */
-  statements(): Statement[]
-}
-
 /** Reads the stored visits with these keys; writes nothing itself. */
-export async function uniqueVisits(store: Store, keys: readonly string[]): Promise<UniqueVisits> {
+export async function uniqueVisits(store: Store, keys: readonly string[]) {
   const last = new Map<string, number>()
   const counted = new Map<string, number>()
   if (keys.length > 0) {
@@ -46,7 +39,8 @@ export async function uniqueVisits(store: Store, keys: readonly string[]): Promi
     for (const row of rows) last.set(row.visit, Number(row.counted_at))
   }
   return {
-    isFirst(key, at) {
+    /** Whether this visit counts; if so it is recorded. */
+    isFirst(key: string, at: number): boolean {
       const before = last.get(key)
       // Events are not in order of time: one slightly earlier than the recorded visit belongs to its seven days too.
       if (before !== undefined && at < before + UNIQUE_FOR_MS) return false
@@ -54,7 +48,8 @@ export async function uniqueVisits(store: Store, keys: readonly string[]): Promi
       counted.set(key, at)
       return true
     },
-    statements() {
+    /** The rows of the visits that counted, in the order of their keys. */
+    statements(): Statement[] {
       const rows = [...counted].map(([visit, at]) => ({ visit, counted_at: at }))
       rows.sort((a, b) => (a.visit < b.visit ? -1 : 1))
       return insertMany('counted_visits', rows).map(({ sql, values }) => ({

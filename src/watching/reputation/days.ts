@@ -2,6 +2,7 @@
 
 import { parseIp } from '../../base/net/ip.ts'
 import { DAY_MS } from '../../base/time/durations.ts'
+import { removeRows } from '../../platform/store/commits.ts'
 import { inList } from '../../platform/store/lists.ts'
 import type { GmailDayRow, SndsBlockRow, SndsDayRow } from '../../platform/store/schema.ts'
 import { insertMany, type Statement, type Store } from '../../platform/store/store.ts'
@@ -9,8 +10,6 @@ import type { GmailDay, Requirement } from './google/figures.ts'
 import type { SndsBlock, SndsDay } from './snds/feed.ts'
 
 export const KEPT_MS = 366 * DAY_MS
-/** Rows that are removed in one unit. */
-const PORTION = 5_000
 
 const upsert = (statements: Statement[], key: string, columns: readonly string[]): Statement[] =>
   statements.map(({ sql, values }) => ({
@@ -82,22 +81,9 @@ export const blockStatements = (blocks: readonly SndsBlock[]): Statement[] => [
 
 /** Removes days before `before`, in portions. */
 export async function removeOldDays(store: Store, before: number, signal: AbortSignal): Promise<void> {
-  for (const [table, key] of [
-    ['gmail_days', 'domain_id'],
-    ['snds_days', 'ip'],
-  ] as const) {
-    let removed = PORTION
-    while (removed === PORTION && !signal.aborted) {
-      const [result] = await store.commit([
-        {
-          sql: `DELETE FROM ${table} WHERE (${key}, day) IN
-            (SELECT ${key}, day FROM ${table} WHERE day < ? ORDER BY day LIMIT ${PORTION})`,
-          values: [before],
-        },
-      ])
-      removed = result?.affected ?? 0
-    }
-  }
+  const old = { where: 'day < ? ORDER BY day', values: [before] }
+  await removeRows(store, { from: 'gmail_days', key: 'domain_id, day', ...old }, signal)
+  await removeRows(store, { from: 'snds_days', key: 'ip, day', ...old }, signal)
 }
 
 export async function removeDomain(store: Store, domainId: string): Promise<void> {

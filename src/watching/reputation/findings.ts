@@ -27,31 +27,22 @@ export interface SndsFinding {
   trapHits: number
 }
 
-export interface ReputationFindings {
-  /** The newest day with a spam rate of each domain. */
-  gmail(): Promise<GmailFinding[]>
-  /** Domains that do not meet Gmail's requirements. */
-  needsWork(): Promise<{ domain: string; requirements: string[] }[]>
-  /** The newest day of each address. */
-  snds(): Promise<SndsFinding[]>
-  /** Blocked ranges. */
-  blocks(): Promise<{ range: string; detail: string }[]>
-  /** Sources that cannot be read. */
-  failing(): Promise<{ name: string; failure: string; since: number }[]>
-}
+export type ReputationFindings = ReturnType<typeof createFindings>
 
-export function createFindings(store: Store, clock: Clock): ReputationFindings {
+export function createFindings(store: Store, clock: Clock) {
   const range = () => {
     const to = dayOf(clock.now())
     return { from: to - NEWEST_DAYS * DAY_MS, to }
   }
   return {
-    async gmail() {
+    /** The newest day with a spam rate of each domain. */
+    async gmail(): Promise<GmailFinding[]> {
       return (await newestSpamRates(store, range())).map(({ name, day, spam_rate: rate }) => ({
         ...{ domain: name, day: Number(day), spamRate: Number(rate) },
       }))
     },
-    async needsWork() {
+    /** Domains that do not meet Gmail's requirements. */
+    async needsWork(): Promise<{ domain: string; requirements: string[] }[]> {
       const rows = await store.db
         .selectFrom('gmail_domains')
         .innerJoin('domains', 'domains.id', 'gmail_domains.domain_id')
@@ -64,20 +55,23 @@ export function createFindings(store: Store, clock: Clock): ReputationFindings {
         return requirements.length === 0 ? [] : [{ domain, requirements }]
       })
     },
-    async snds() {
+    /** The newest day of each address. */
+    async snds(): Promise<SndsFinding[]> {
       return (await newestSndsDays(store, null, range())).map((row) => ({
         ...{ ip: row.ip, day: Number(row.day), filterResult: row.filter_result },
         ...{ complaints: row.complaint_rate, complaintRate: complaintRateOf(row.complaint_rate) },
         trapHits: Number(row.trap_hits),
       }))
     },
-    async blocks() {
+    /** Blocked ranges. */
+    async blocks(): Promise<{ range: string; detail: string }[]> {
       return (await readBlocks(store)).rows.map(({ first_ip: first, last_ip: last, detail }) => ({
         range: first === last ? first : `${first}-${last}`,
         detail,
       }))
     },
-    async failing() {
+    /** Sources that cannot be read. */
+    async failing(): Promise<{ name: string; failure: string; since: number }[]> {
       const rows = await store.db
         .selectFrom('reputation_sources')
         .select(['name', 'failure', 'failing_since'])

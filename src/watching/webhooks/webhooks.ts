@@ -14,6 +14,7 @@ import type { HttpClient, HttpOutcome } from '../../platform/posts/http-client.t
 import type { PostKind } from '../../platform/posts/post-attempts.ts'
 import type { PostQueue } from '../../platform/posts/post-queue.ts'
 import { laneOf, type NewPost } from '../../platform/posts/post-rows.ts'
+import { countOf } from '../../platform/store/count.ts'
 import type { WebhookAttemptRow } from '../../platform/store/schema.ts'
 import type { Statement, Store } from '../../platform/store/store.ts'
 import type { EventRecord } from '../events/event.ts'
@@ -207,7 +208,7 @@ export function createWebhooks(parts: WebhooksParts) {
     },
     /** Queues all events of a time span again. @throws BadRequest over REPLAY_MAX */
     async replaySpan(accountId: string, span: ReplaySpan): Promise<{ events: number; queued: number }> {
-      const total = await countOf(store, accountId, span)
+      const total = await countOf(eventKeysOf(store, accountId, span))
       const wantedUrl = span.url === undefined ? undefined : maskedUrl(span.url)
       if (total > REPLAY_MAX) {
         throw new BadRequest(`${total} events match, at most ${REPLAY_MAX} can be replayed at a time`)
@@ -255,13 +256,6 @@ function eventKeysOf(store: Store, accountId: string, span: ReplaySpan) {
     .where('timestamp_us', '<=', Math.ceil(span.to * 1000))
     .where('event', 'in', [...names])
   return span.domainName === undefined ? query : query.where('domain_name', '=', span.domainName)
-}
-
-async function countOf(store: Store, accountId: string, span: ReplaySpan): Promise<number> {
-  const row = await eventKeysOf(store, accountId, span)
-    .select((eb) => eb.fn.countAll<number>().as('count'))
-    .executeTakeFirstOrThrow()
-  return Number(row.count)
 }
 
 interface FailingEndpoint {

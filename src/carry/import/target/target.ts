@@ -33,12 +33,9 @@ interface Taken {
   zones: string[]
 }
 
-export interface Target {
-  /** @throws ApiUnavailable */
-  take(items: readonly Item[]): Promise<Taken>
-}
+export type Target = ReturnType<typeof createTarget>
 
-export function createTarget(client: ApiClient, isDryRun: boolean): Target {
+export function createTarget(client: ApiClient, isDryRun: boolean) {
   const domains = createDomainWriter(client, isDryRun)
   const parts: WriterParts = { client, isDryRun, hasDomain: domains.has }
   const webhooks = createWebhookWriter(parts)
@@ -69,7 +66,8 @@ export function createTarget(client: ApiClient, isDryRun: boolean): Target {
   }
 
   return {
-    async take(items) {
+    /** @throws ApiUnavailable */
+    async take(items: readonly Item[]): Promise<Taken> {
       const taken: Taken = { counts: [], remarks: [], zones: [] }
       const add = (item: Item, kind: Kind, name: string, { outcome, reason }: Result) => {
         const notes = item.notes?.join('; ') ?? ''

@@ -8,6 +8,7 @@ import type { Clock } from '../../../base/time/clock.ts'
 import { DAY_MS, HOUR_MS } from '../../../base/time/durations.ts'
 import { createJob, type Job } from '../../../platform/jobs/job.ts'
 import type { RowParts } from '../../../platform/store/account-rows.ts'
+import { removeRows } from '../../../platform/store/commits.ts'
 import { type KeptBounds, readKeptDays } from '../../../platform/store/kept-days.ts'
 import { removeBeyond, type SizedTable } from '../../../platform/store/kept-size.ts'
 import { insert, type Statement, type Store } from '../../../platform/store/store.ts'
@@ -41,11 +42,7 @@ export function transcriptStatement(
 export const TLS_RESULTS_DAYS = 30
 /** Rows in one transaction: the writer is held up for some milliseconds. */
 const CHUNK = 1_000
-/** Transactions in one run; the next run continues. */
-const CHUNKS_MAX = 1_000
 
-const OLD_TRANSCRIPTS = `DELETE FROM transcripts WHERE (delivery_id, attempt) IN
-  (SELECT delivery_id, attempt FROM transcripts WHERE started_at < ? ORDER BY started_at LIMIT ${CHUNK})`
 const OLD_RESULTS = 'DELETE FROM tls_results WHERE day < ?'
 const OLD_POLICIES = 'DELETE FROM mta_sts_policies WHERE expires_at < ?'
 
@@ -97,11 +94,8 @@ export async function removeOld(
     { sql: OLD_RESULTS, values: [day] },
     { sql: OLD_POLICIES, values: [Math.round(now)] },
   ])
-  for (let chunk = 0; chunk < CHUNKS_MAX && !signal?.aborted; chunk++) {
-    const values = [Math.round(now - days * DAY_MS)]
-    const [result] = await store.commit([{ sql: OLD_TRANSCRIPTS, values }])
-    if ((result?.affected ?? 0) < CHUNK) return
-  }
+  const old = { where: 'started_at < ? ORDER BY started_at', values: [Math.round(now - days * DAY_MS)] }
+  await removeRows(store, { from: 'transcripts', key: 'delivery_id, attempt', ...old }, signal)
 }
 
 interface Passed {

@@ -45,17 +45,14 @@ interface Verdict {
   until: number
 }
 
-export interface SystemSources {
-  /** Whether IPv6 is left out for these hosts, where the system chooses the source address. Never rejects. */
-  avoidsIpv6(hosts: readonly MailHost[]): Promise<boolean>
-}
+export type SystemSources = ReturnType<typeof createSystemSources>
 
 /** @param sourceTowards the address that the system would choose for a destination; null: there is no way to it */
 export function createSystemSources(parts: {
   resolver: Resolver
   clock: Clock
   sourceTowards?: (address: string) => Promise<string | null>
-}): SystemSources {
+}) {
   const { resolver, clock, sourceTowards = systemSource } = parts
   const verdicts = new Map<string, Verdict>()
 
@@ -75,7 +72,8 @@ export function createSystemSources(parts: {
   }
 
   return {
-    async avoidsIpv6(hosts) {
+    /** Whether IPv6 is left out for these hosts, where the system chooses the source address. Never rejects. */
+    async avoidsIpv6(hosts: readonly MailHost[]): Promise<boolean> {
       const addresses = hosts.flatMap((host) => host.addresses)
       if (!addresses.some(({ family }) => family === 4)) return false
       // Others are of the operator's own networks.

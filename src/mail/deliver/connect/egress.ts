@@ -15,19 +15,12 @@ const DOWN_MS = 30 * SECOND_MS
 
 type Way = Pick<ConnectOptions, 'localAddress' | 'dial'>
 
-export interface Egress {
-  /** For connections from the address. `isHere`: to a relay on this machine, whose address would be the proxy's own machine. */
-  wayFrom(ip: string, isHere: boolean): Way
-  /** Whether its proxy has failed lately. In memory: asked for each attempt. */
-  isDown(ip: string): boolean
-  /** When mail that waits for the address is to be looked at again, in Unix milliseconds. */
-  nextTry(ip: string): number
-}
+export type Egress = ReturnType<typeof createEgress>
 
 export function createEgress(
   addresses: readonly Pick<SourceAddress, 'ip' | 'localIp' | 'proxy'>[],
   clock: Clock,
-): Egress {
+) {
   /** In monotonic time, by address. */
   const downUntil = new Map<string, number>()
 
@@ -53,12 +46,15 @@ export function createEgress(
   }
   const leftMs = (ip: string) => (downUntil.get(ip) ?? 0) - clock.monotonic()
   return {
-    wayFrom(ip, isHere) {
+    /** For connections from the address. `isHere`: to a relay on this machine, whose address would be the proxy's own machine. */
+    wayFrom(ip: string, isHere: boolean): Way {
       const way = ways.get(ip)
       if (way === undefined) return { localAddress: ip }
       return way.dial !== undefined && isHere ? {} : way
     },
-    isDown: (ip) => downUntil.size > 0 && leftMs(ip) > 0,
-    nextTry: (ip) => clock.now() + Math.max(0, leftMs(ip)),
+    /** Whether its proxy has failed lately. In memory: asked for each attempt. */
+    isDown: (ip: string) => downUntil.size > 0 && leftMs(ip) > 0,
+    /** When mail that waits for the address is to be looked at again, in Unix milliseconds. */
+    nextTry: (ip: string): number => clock.now() + Math.max(0, leftMs(ip)),
   }
 }

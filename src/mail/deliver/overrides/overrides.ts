@@ -14,6 +14,7 @@ import { BadRequest } from '../../../base/process/errors.ts'
 import { HOUR_MS, MINUTE_MS } from '../../../base/time/durations.ts'
 import type { Core } from '../../../core.ts'
 import { createJob } from '../../../platform/jobs/job.ts'
+import { countOf } from '../../../platform/store/count.ts'
 import type { DeliveryOverrideRow } from '../../../platform/store/schema.ts'
 import type { Store } from '../../../platform/store/store.ts'
 import { REASON_PROVIDER_PAUSED } from '../attempt/outcome.ts'
@@ -194,11 +195,8 @@ async function writeOrder(
     const old = await tx.selectFrom(table).selectAll().where('site', '=', site).executeTakeFirst()
     const row = { ...(old ?? emptyRow(site)), ...part }
     if (old === undefined) {
-      const { count } = await tx
-        .selectFrom(table)
-        .select((eb) => eb.fn.countAll<number>().as('count'))
-        .executeTakeFirstOrThrow()
-      if (Number(count) >= OVERRIDES_MAX) throw new BadRequest(`at most ${OVERRIDES_MAX} sites`)
+      const count = await countOf(tx.selectFrom(table))
+      if (count >= OVERRIDES_MAX) throw new BadRequest(`at most ${OVERRIDES_MAX} sites`)
     }
     if (overrideOf(row, now) === null) await tx.deleteFrom(table).where('site', '=', site).execute()
     // What somebody else orders at the same time stays.

@@ -15,14 +15,7 @@ export interface ChallengeUse {
   userId: string
 }
 
-export interface Challenges {
-  /** In base64url. */
-  make(use: ChallengeUse): string
-  /** False: expired, of another use, or not made here. */
-  isValid(challenge: string, use: ChallengeUse): boolean
-  /** Fails the unit if the challenge was met before. */
-  meet(challenge: string): Statement[]
-}
+export type Challenges = ReturnType<typeof createChallenges>
 
 /** For how long a browser may ask its user. WebAuthn §15.1 recommends five to ten minutes. */
 export const CHALLENGE_MS = 5 * MINUTE_MS
@@ -31,18 +24,20 @@ const SEAL = 'passkey-challenge'
 const RANDOM_BYTES = 16
 const LENGTH_MAX = 200
 
-export function createChallenges(sealer: Sealer, clock: Clock): Challenges {
+export function createChallenges(sealer: Sealer, clock: Clock) {
   const nowMs = () => Math.floor(clock.now())
   const ownerOf = ({ purpose, userId }: ChallengeUse) => `${purpose} ${userId}`
 
   return {
-    make(use) {
+    /** In base64url. */
+    make(use: ChallengeUse): string {
       const expiry = Buffer.alloc(8)
       expiry.writeBigUInt64BE(BigInt(nowMs() + CHALLENGE_MS))
       const plain = Buffer.concat([expiry, randomBytes(RANDOM_BYTES)])
       return Buffer.from(sealer.seal(SEAL, plain, ownerOf(use))).toString('base64url')
     },
-    isValid(challenge, use) {
+    /** False: expired, of another use, or not made here. */
+    isValid(challenge: string, use: ChallengeUse): boolean {
       if (challenge.length > LENGTH_MAX || !/^[\w-]+$/.test(challenge)) return false
       try {
         const plain = sealer.open(SEAL, Buffer.from(challenge, 'base64url'), ownerOf(use))
@@ -51,7 +46,8 @@ export function createChallenges(sealer: Sealer, clock: Clock): Challenges {
         return false
       }
     },
-    meet(challenge) {
+    /** Fails the unit if the challenge was met before. */
+    meet(challenge: string): Statement[] {
       const now = nowMs()
       // Of the bytes: the last character of base64url has bits that do not count.
       const digest = sealer.mac(SEAL, Buffer.from(challenge, 'base64url')).toString('hex')

@@ -56,31 +56,7 @@ export interface CreationOptions {
   authenticatorSelection: { residentKey: 'preferred'; userVerification: 'preferred' }
 }
 
-export interface Passkeys {
-  /** Origins of pages where passkeys work; null: the public URL does not allow any. */
-  readonly origin: string | null
-  list(userId: string): Promise<PasskeyRow[]>
-  /** @throws BadRequest where passkeys do not work */
-  beginAdding(user: User): Promise<CreationOptions>
-  /** With recovery codes if it is the first second factor of a password. @throws BadRequest for a response that is not valid, and over the limit */
-  add(
-    user: User,
-    name: string,
-    response: string,
-  ): Promise<{ passkey: PasskeyRow; recoveryCodes: string[] | null }>
-  /** @throws NotFound, BadRequest */
-  rename(userId: string, id: string, name: string): Promise<PasskeyRow>
-  /** @throws NotFound */
-  remove(userId: string, id: string): Promise<PasskeyRow>
-  /** For whoever is there. @throws BadRequest where passkeys do not work */
-  beginSignIn(): RequestOptions
-  /** Null for a user who has none that works here. */
-  beginFor(user: User, purpose: 'second-factor' | 'prove'): Promise<RequestOptions | null>
-  /** The user whose passkey has met a challenge for signing in; null: refused. */
-  signIn(response: string): Promise<User | null>
-  /** Whether a passkey of the user has met a challenge of the purpose. */
-  check(user: User, response: string, purpose: 'second-factor' | 'prove'): Promise<boolean>
-}
+export type Passkeys = ReturnType<typeof createPasskeys>
 
 const RP_NAME = 'Sendwright'
 /** Passkeys of each user; somebody has a few devices and a key in a drawer. */
@@ -96,7 +72,7 @@ interface PasskeyParts extends Pick<Core, 'store' | 'clock'> {
   publicUrl: string
 }
 
-export function createPasskeys(parts: PasskeyParts): Passkeys {
+export function createPasskeys(parts: PasskeyParts) {
   const { store, clock, challenges, secondFactor, userDirectory, publicUrl } = parts
   const party = relyingParty(publicUrl)
   const nowMs = () => Math.floor(clock.now())
@@ -106,7 +82,7 @@ export function createPasskeys(parts: PasskeyParts): Passkeys {
     return party
   }
 
-  const list = (userId: string) =>
+  const list = (userId: string): Promise<PasskeyRow[]> =>
     store.db
       .selectFrom('passkeys')
       .selectAll()
@@ -143,13 +119,20 @@ export function createPasskeys(parts: PasskeyParts): Passkeys {
   }
 
   return {
+    /** Origins of pages where passkeys work; null: the public URL does not allow any. */
     origin: party?.origin ?? null,
     list,
-    async beginAdding(user) {
+    /** @throws BadRequest where passkeys do not work */
+    async beginAdding(user: User): Promise<CreationOptions> {
       const challenge = challenges.make({ purpose: 'register', userId: user.id })
       return creationOptions(here(), challenge, user, await list(user.id))
     },
-    async add(user, name, text) {
+    /** With recovery codes if it is the first second factor of a password. @throws BadRequest for a response that is not valid, and over the limit */
+    async add(
+      user: User,
+      name: string,
+      text: string,
+    ): Promise<{ passkey: PasskeyRow; recoveryCodes: string[] | null }> {
       const where = here()
       checkName(name)
       const response = readBrowserResponse(text)
@@ -180,13 +163,15 @@ export function createPasskeys(parts: PasskeyParts): Passkeys {
         )
       return { passkey, recoveryCodes: first?.codes ?? null }
     },
-    async rename(userId, id, name) {
+    /** @throws NotFound, BadRequest */
+    async rename(userId: string, id: string, name: string): Promise<PasskeyRow> {
       checkName(name)
       const passkey = await passkeyOf(store, userId, id)
       await store.commit([{ sql: 'UPDATE passkeys SET name = ? WHERE id = ?', values: [name, id] }])
       return { ...passkey, name }
     },
-    async remove(userId, id) {
+    /** @throws NotFound */
+    async remove(userId: string, id: string): Promise<PasskeyRow> {
       const passkey = await passkeyOf(store, userId, id)
       const isRemoved = await commitUnlessStale(store, [
         { sql: 'DELETE FROM passkeys WHERE id = ?', values: [id], expectRows: 1 },
@@ -196,9 +181,11 @@ export function createPasskeys(parts: PasskeyParts): Passkeys {
       if (!isRemoved) throw new NotFound('Passkey not found')
       return passkey
     },
+    /** For whoever is there. @throws BadRequest where passkeys do not work */
     beginSignIn: () =>
       requestOptions(here(), challenges.make({ purpose: 'sign-in', userId: '' }), 'required', []),
-    async beginFor(user, purpose) {
+    /** Null for a user who has none that works here. */
+    async beginFor(user: User, purpose: 'second-factor' | 'prove'): Promise<RequestOptions | null> {
       const rows = party === null || user.passkeys === 0 ? [] : await list(user.id)
       if (party === null || rows.length === 0) return null
       const challenge = challenges.make({ purpose, userId: user.id })
@@ -206,11 +193,13 @@ export function createPasskeys(parts: PasskeyParts): Passkeys {
       const verification = purpose === 'prove' ? 'required' : 'preferred'
       return requestOptions(party, challenge, verification, rows.map(credentialName))
     },
-    async signIn(response) {
+    /** The user whose passkey has met a challenge for signing in; null: refused. */
+    async signIn(response: string): Promise<User | null> {
       const user = await meet(response, { purpose: 'sign-in', userId: '' }, true)
       return user !== null && isVouchedFor(user, nowMs()) ? user : null
     },
-    check: async (user, response, purpose) =>
+    /** Whether a passkey of the user has met a challenge of the purpose. */
+    check: async (user: User, response: string, purpose: 'second-factor' | 'prove'): Promise<boolean> =>
       (await meet(response, { purpose, userId: user.id }, purpose === 'prove')) !== null,
   }
 }

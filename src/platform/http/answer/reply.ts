@@ -313,17 +313,6 @@ interface AnsweredOperation extends Guarded {
   id: string
 }
 
-interface Answering {
-  /** @param context its `signal` ends an event stream */
-  sendResult(
-    result: Reply | object,
-    context: { readonly signal: AbortSignal },
-    spec: AnsweredOperation,
-    exchange: Exchange,
-  ): void
-  sendError(error: unknown, spec: AnsweredOperation, exchange: Exchange): void
-}
-
 /** What the tests compare with the declaration of the operation. */
 export interface AnsweredCall {
   /** The operation itself. */
@@ -356,7 +345,7 @@ function publish(spec: AnsweredOperation, status: number, content: Content): voi
 export function createAnswering(
   { clock, faults, authRealm, headerPrefix }: AnsweringParts,
   isStillAllowed: Authentication['isStillAllowed'],
-): Answering {
+) {
   const refusedName = `${headerPrefix}Refused`.toLowerCase()
 
   function sendBytes({ chunk, contentType }: Content & { kind: 'bytes' }, exchange: Exchange): void {
@@ -375,7 +364,13 @@ export function createAnswering(
   }
 
   return {
-    sendResult(result, context, spec, exchange) {
+    /** @param context its `signal` ends an event stream */
+    sendResult(
+      result: Reply | object,
+      context: { readonly signal: AbortSignal },
+      spec: AnsweredOperation,
+      exchange: Exchange,
+    ): void {
       if (!(result instanceof Reply)) {
         if (answers.hasSubscribers) publish(spec, exchange.status, { kind: 'json', body: result })
         exchange.sendJson(result)
@@ -398,7 +393,7 @@ export function createAnswering(
         exchange.send(isHead ? '' : eventFrames(content.events, context.signal, clock, isAllowed))
       }
     },
-    sendError(error, spec, exchange) {
+    sendError(error: unknown, spec: AnsweredOperation, exchange: Exchange): void {
       if (exchange.arrival.isCut) {
         exchange.log.debug({ operation: spec.id }, 'client went away during its request')
         exchange.abandon()

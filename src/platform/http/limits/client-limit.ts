@@ -7,10 +7,7 @@ import { TooManyRequests } from '../../../base/process/errors.ts'
 import type { Clock } from '../../../base/time/clock.ts'
 import { MINUTE_MS, SECOND_MS } from '../../../base/time/durations.ts'
 
-export interface ClientLimit {
-  /** Counts a call. @throws TooManyRequests over the limit of the address or of a network around it */
-  take(address: string): void
-}
+export type ClientLimit = ReturnType<typeof createClientLimit>
 
 interface Minute {
   endsAt: number
@@ -22,10 +19,11 @@ const FACTORS = [1, 3, 9] as const
 /** Networks of each width that are remembered, some 200 bytes each; beyond it the one whose minute began longest ago is forgotten. */
 const NETWORKS_MAX = 5_000
 
-export function createClientLimit(clock: Clock, perMinute: number): ClientLimit {
+export function createClientLimit(clock: Clock, perMinute: number) {
   const levels = FACTORS.map((factor) => ({ max: factor * perMinute, minutes: new Map<string, Minute>() }))
   return {
-    take(address) {
+    /** Counts a call. @throws TooManyRequests over the limit of the address or of a network around it */
+    take(address: string): void {
       const networks = networksOf(address)
       const now = clock.monotonic()
       const counted = levels.map(({ max, minutes }, level) => {

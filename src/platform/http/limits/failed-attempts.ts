@@ -50,19 +50,7 @@ const ENTRIES_MAX = 5_000
 /** Clients choose the text. */
 const LOGIN_LENGTH_MAX = 320
 
-export interface FailedAttempts {
-  isExempt(address: string): boolean
-  /** Counts wrong credentials from this address, and the login that they were for. */
-  failed(address: string, login?: string): void
-  /** Counts a wrong API key. @throws TooManyRequests, without counting it, over a budget */
-  wrongKey(address: string): void
-  /** Resolves when a refusal may be sent to this address. */
-  delay(address: string, login?: string): Promise<void>
-  /** Milliseconds until a password from this address may be checked; 0: now. */
-  blockedMs(address: string): number
-  /** The same for a login that succeeded from the address's network before. */
-  blockedAtKnownPlaceMs(address: string, login: string): number
-}
+export type FailedAttempts = ReturnType<typeof createFailedAttempts>
 
 interface RefusalQueue {
   /** Refusals are delayed until then. */
@@ -71,10 +59,7 @@ interface RefusalQueue {
   lastAtMs: number
 }
 
-export function createFailedAttempts(
-  clock: Clock,
-  isExempt: (address: string) => boolean = isLoopback,
-): FailedAttempts {
+export function createFailedAttempts(clock: Clock, isExempt: (address: string) => boolean = isLoopback) {
   const levels = [new Failures(1), new Failures(NETWORK_FACTOR), new Failures(WIDE_FACTOR)] as const
   const logins = new Failures(LOGIN_FACTOR)
   const knownPlaces = new Failures(KNOWN_PLACE_FACTOR)
@@ -93,6 +78,7 @@ export function createFailedAttempts(
   }
   const queueOf = (address: string) => queues.get(networkOf(address))
 
+  /** Counts wrong credentials from this address, and the login that they were for. */
   function failed(address: string, login?: string): void {
     if (isExempt(address)) return
     const nowMs = clock.monotonic()
@@ -119,14 +105,16 @@ export function createFailedAttempts(
   return {
     isExempt,
     failed,
-    wrongKey(address) {
+    /** Counts a wrong API key. @throws TooManyRequests, without counting it, over a budget */
+    wrongKey(address: string): void {
       const dayMs = blocked(address, true)
       if (dayMs > 0) throw new TooManyRequests(dayMs / 1000)
       const queuedMs = (queueOf(address)?.lastAtMs ?? 0) - clock.monotonic()
       if (queuedMs + DELAY_MS > QUEUED_MS_MAX) throw new TooManyRequests(queuedMs / 1000)
       failed(address)
     },
-    async delay(address, login) {
+    /** Resolves when a refusal may be sent to this address. */
+    async delay(address: string, login?: string): Promise<void> {
       if (isExempt(address) || waiting >= WAITING_MAX) return
       const nowMs = clock.monotonic()
       const delayMs = delayMsOf(address, login, nowMs)
@@ -141,8 +129,10 @@ export function createFailedAttempts(
       await pause(clock, atMs - nowMs)
       waiting -= 1
     },
-    blockedMs: (address) => blocked(address, false),
-    blockedAtKnownPlaceMs: (address, login) =>
+    /** Milliseconds until a password from this address may be checked; 0: now. */
+    blockedMs: (address: string): number => blocked(address, false),
+    /** The same for a login that succeeded from the address's network before. */
+    blockedAtKnownPlaceMs: (address: string, login: string) =>
       isExempt(address) ? 0 : knownPlaces.fullMs(placeKey(address, login), clock.monotonic()),
   }
 }
@@ -202,16 +192,7 @@ export interface KnownPlaces {
   note(login: string, network: string): Promise<void>
 }
 
-export interface GuessingGuard {
-  /**
-   * Runs `check` within the limits; null counts as a failure.
-   * @throws TooManyRequests over a budget, TooManyWaiting when too many wait; then it was not run
-   */
-  run<T>(address: string, login: string, check: () => Promise<T | null>): Promise<T | null>
-  isKnownPlace(address: string, login: string): Promise<boolean>
-  /** Notes that the login succeeded from there. Never rejects. */
-  succeeded(address: string, login: string): Promise<void>
-}
+export type GuessingGuard = ReturnType<typeof createGuessingGuard>
 
 /**
  * Protects passwords, which people choose, against guessing over HTTP and SMTP (decision 50). Only a limited number of
@@ -233,7 +214,7 @@ export function createGuessingGuard(
   attempts: Pick<FailedAttempts, 'isExempt' | 'failed' | 'blockedMs' | 'blockedAtKnownPlaceMs'>,
   places: KnownPlaces,
   waitingMax?: number,
-): GuessingGuard {
+) {
   const turns = new Turns(waitingMax)
   const isKnownPlace = (address: string, login: string) => places.isKnown(login, networkOf(address))
 
@@ -258,8 +239,13 @@ export function createGuessingGuard(
 
   return {
     isKnownPlace,
-    succeeded: (address, login) => places.note(login, networkOf(address)),
-    async run(address, login, check) {
+    /** Notes that the login succeeded from there. Never rejects. */
+    succeeded: (address: string, login: string) => places.note(login, networkOf(address)),
+    /**
+     * Runs `check` within the limits; null counts as a failure.
+     * @throws TooManyRequests over a budget, TooManyWaiting when too many wait; then it was not run
+     */
+    async run<T>(address: string, login: string, check: () => Promise<T | null>): Promise<T | null> {
       if (attempts.isExempt(address)) return check()
       if (await isKnownPlace(address, login))
         return checked(attempts.blockedAtKnownPlaceMs(address, login), address, login, check)

@@ -30,11 +30,7 @@ export interface IdempotencyRecord {
   statements(body: object, keepUntil: number): readonly Statement[]
 }
 
-export interface Idempotency {
-  run(call: IdempotentCall, act: Act): Promise<object>
-  /** Removes expired records. */
-  sweep(): Promise<void>
-}
+export type Idempotency = ReturnType<typeof createIdempotency>
 
 type Act = (record: IdempotencyRecord) => Promise<object>
 
@@ -56,7 +52,7 @@ export const requestDigest = (method: string, path: string, paramsDigest: string
     .update(JSON.stringify([method, path, paramsDigest]))
     .digest('hex')
 
-export function createIdempotency(parts: IdempotencyParts): Idempotency {
+export function createIdempotency(parts: IdempotencyParts) {
   const { store, clock } = parts
   const records = createIdempotencyRecords(parts)
   const running = new PassingMap<string, Promise<unknown>>()
@@ -112,7 +108,7 @@ export function createIdempotency(parts: IdempotencyParts): Idempotency {
   }
 
   return {
-    async run(call, act) {
+    async run(call: IdempotentCall, act: Act): Promise<object> {
       const name = JSON.stringify([call.accountId, ownKey(call)])
       const until = clock.monotonic() + WAIT_MS
       for (let other = running.get(name); other; other = running.get(name)) {
@@ -126,6 +122,7 @@ export function createIdempotency(parts: IdempotencyParts): Idempotency {
         if (running.get(name) === run) running.delete(name)
       }
     },
+    /** Removes expired records. */
     sweep: records.sweep,
   }
 }
@@ -162,24 +159,6 @@ interface IdempotencyParts {
   sealer: Pick<Sealer, 'seal' | 'open' | 'mac'>
 }
 
-interface IdempotencyRecords {
-  /** The stored answer of the same request; null if there is none. @throws Conflict */
-  replay(call: IdempotentCall): Promise<Reply | null>
-  /** Statements that keep an answer, or with nulls a call without one yet. They fail where the key has a record. */
-  insertion(
-    call: IdempotentCall,
-    status: number | null,
-    body: object | null,
-    keepMs: number,
-  ): readonly Statement[]
-  /** Adds the answer to the record of a running call, for as long as answers are kept. */
-  complete(call: IdempotentCall, status: number, body: object): Promise<void>
-  /** Removes the record of a running call. */
-  remove(call: IdempotentCall): Promise<void>
-  /** Removes expired records. */
-  sweep(): Promise<void>
-}
-
 /** How long an answer is kept. */
 const KEPT_MS = DAY_MS
 /** The key as stored; keys of callers have no line break. */
@@ -195,7 +174,7 @@ const stillRunning = () => new Conflict(STILL_RUNNING, { retrySeconds: 1 })
  * The rows of repeated POSTs. Answers hold new keys, passwords and login links, so they are sealed at rest, each bound to its owner and key.
  * Requests hold passwords: only a MAC of them is stored, which reveals nothing without the sealing secret.
  */
-function createIdempotencyRecords({ store, clock, sealer }: IdempotencyParts): IdempotencyRecords {
+function createIdempotencyRecords({ store, clock, sealer }: IdempotencyParts) {
   const times = store.leaseTimes
 
   const ownerOf = (call: IdempotentCall) => JSON.stringify([call.accountId, ownKey(call)])
@@ -219,7 +198,8 @@ function createIdempotencyRecords({ store, clock, sealer }: IdempotencyParts): I
   }
 
   return {
-    async replay(call) {
+    /** The stored answer of the same request; null if there is none. @throws Conflict */
+    async replay(call: IdempotentCall): Promise<Reply | null> {
       const row = await stored(call)
       if (!row) return null
       if (row.digest !== storedDigest(call)) throw new Conflict(OTHER_REQUEST)
@@ -230,7 +210,13 @@ function createIdempotencyRecords({ store, clock, sealer }: IdempotencyParts): I
         headers,
       })
     },
-    insertion(call, status, body, keepMs) {
+    /** Statements that keep an answer, or with nulls a call without one yet. They fail where the key has a record. */
+    insertion(
+      call: IdempotentCall,
+      status: number | null,
+      body: object | null,
+      keepMs: number,
+    ): readonly Statement[] {
       const now = clock.now()
       const expired: Statement = {
         sql: `DELETE FROM idempotency_keys WHERE account_id = ? AND key = ? AND expires_at <= ${times.sql}`,
@@ -244,18 +230,21 @@ function createIdempotencyRecords({ store, clock, sealer }: IdempotencyParts): I
       }
       return [expired, row]
     },
-    async complete(call, status, body) {
+    /** Adds the answer to the record of a running call, for as long as answers are kept. */
+    async complete(call: IdempotentCall, status: number, body: object): Promise<void> {
       const until = times.value(clock.now(), KEPT_MS)
       const sql = `UPDATE idempotency_keys SET status = ?, body_sealed = ?, expires_at = ${times.sql}
         WHERE account_id = ? AND key = ? AND digest = ? AND status IS NULL`
       await store.commit([{ sql, values: [status, sealed(call, body), until, ...identityOf(call)] }])
     },
-    async remove(call) {
+    /** Removes the record of a running call. */
+    async remove(call: IdempotentCall): Promise<void> {
       const sql =
         'DELETE FROM idempotency_keys WHERE account_id = ? AND key = ? AND digest = ? AND status IS NULL'
       await store.commit([{ sql, values: identityOf(call) }])
     },
-    async sweep() {
+    /** Removes expired records. */
+    async sweep(): Promise<void> {
       await store.db
         .deleteFrom('idempotency_keys')
         .where('expires_at', '<=', times.expression(clock.now(), 0))

@@ -7,7 +7,7 @@
 import { type MaybePromise, whenKnown } from '../../../base/flow/cache.ts'
 import { BadRequest, TooManyRequests } from '../../../base/process/errors.ts'
 import type { Clock } from '../../../base/time/clock.ts'
-import { createJob, type Job } from '../../jobs/job.ts'
+import { createJob } from '../../jobs/job.ts'
 import type { Store } from '../../store/store.ts'
 
 export interface LimitSetting {
@@ -232,13 +232,7 @@ export type AccountLimitName = (typeof ACCOUNT_LIMITS)[number]
 /**
  * Rate limits of single accounts (auth-limits.md section 6): all of them are in memory, and read again every few seconds.
  */
-export interface AccountLimits {
-  /** Undefined: the general limit. 0: off. */
-  countOf(name: LimitName, accountId: string): number | undefined
-  /** Null: the general limit. In other processes after a few seconds. @throws BadRequest for too many */
-  set(name: AccountLimitName, accountId: string, count: number | null): Promise<void>
-  readonly refresh: Job
-}
+export type AccountLimits = Awaited<ReturnType<typeof openAccountLimits>>
 
 const REFRESH_MS = 5_000
 const TOPIC = 'account-rate-limits'
@@ -247,7 +241,7 @@ const LIMITS_MAX = 10_000
 
 const keyOf = (name: LimitName, accountId: string) => `${name} ${accountId}`
 
-export async function openAccountLimits(store: Store): Promise<AccountLimits> {
+export async function openAccountLimits(store: Store) {
   let counts: ReadonlyMap<string, number> = new Map()
 
   async function load(): Promise<void> {
@@ -264,8 +258,10 @@ export async function openAccountLimits(store: Store): Promise<AccountLimits> {
   store.changes.follow(TOPIC, load)
   await load()
   return {
-    countOf: (name, accountId) => counts.get(keyOf(name, accountId)),
-    async set(name, accountId, count) {
+    /** Undefined: the general limit. 0: off. */
+    countOf: (name: LimitName, accountId: string): number | undefined => counts.get(keyOf(name, accountId)),
+    /** Null: the general limit. In other processes after a few seconds. @throws BadRequest for too many */
+    async set(name: AccountLimitName, accountId: string, count: number | null): Promise<void> {
       if (count !== null && counts.size >= LIMITS_MAX && !counts.has(keyOf(name, accountId)))
         throw new BadRequest(`Only ${LIMITS_MAX} limits of accounts are allowed`)
       await store.commit([

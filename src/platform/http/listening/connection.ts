@@ -331,12 +331,7 @@ const LINGERING_MAX = 500
 const FROM_CLIENT = answerWith('Too many connections from this address')
 const IN_ALL = answerWith('Too many connections')
 
-export interface Admission {
-  /** Ends connections that have sent nothing yet, over TLS nothing since their handshake: Node takes them for busy ones. */
-  endSilent(): void
-  /** Ends connections that were not admitted and are still open. */
-  end(): void
-}
+export type Admission = ReturnType<typeof admitConnections>
 
 /**
  * Limits the connections of a listener, per client and in all. A connection beyond a limit gets a fixed answer, without a
@@ -349,7 +344,7 @@ export function admitConnections(
   limits: ConnectionLimits,
   isPlain: boolean,
   onHeaderFault: (fault: HeaderFault) => void = () => {},
-): Admission {
+) {
   const { perClientMax = Number.POSITIVE_INFINITY, max = HTTP_CONNECTIONS_MAX } = limits
   const isProxy = networkMatcher(limits.proxies ?? [])
   const { balancers = [] } = limits
@@ -427,10 +422,12 @@ export function admitConnections(
     if (isBalancers !== true) admit(socket, peer)
   })
   return {
-    endSilent() {
+    /** Ends connections that have sent nothing yet, over TLS nothing since their handshake: Node takes them for busy ones. */
+    endSilent(): void {
       for (const socket of open) if (socket.bytesRead === 0) socket.destroy()
     },
-    end() {
+    /** Ends connections that were not admitted and are still open. */
+    end(): void {
       headers?.end()
       for (const socket of lingering) socket.destroy()
     },

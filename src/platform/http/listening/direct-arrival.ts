@@ -33,11 +33,7 @@ const LAST_HEADERS = { 'content-type': JSON_TYPE, connection: 'close' }
 const BUSY_HEADERS = { ...LAST_HEADERS, 'retry-after': '5' }
 
 /** Where a server hands its requests in. */
-export interface RequestIntake {
-  add(request: IncomingMessage, response: ServerResponse): void
-  /** For bytes that are no request: an answer to them may only be written on a free connection. */
-  stateOf(socket: Socket): 'free' | 'answering' | 'ending'
-}
+export type RequestIntake = ReturnType<typeof createRequestIntake>
 
 /**
  * Calls `handle` for each request; for one with a small body when all of it has arrived. A client that leaves before
@@ -51,7 +47,7 @@ export function createRequestIntake(
   stalledMs?: number,
   isLocal = false,
   collects = true,
-): RequestIntake {
+) {
   const connections = new Connections<DirectArrival>(serve, stalledMs)
   let collected = 0
 
@@ -79,7 +75,7 @@ export function createRequestIntake(
   }
 
   return {
-    add(request, response) {
+    add(request: IncomingMessage, response: ServerResponse): void {
       const connection = connections.of(request.socket)
       if (connection.isEnding) {
         connection.drop()
@@ -90,7 +86,8 @@ export function createRequestIntake(
       if (status === null) connection.add(arrival)
       else refuse(arrival, connection, status)
     },
-    stateOf(socket) {
+    /** For bytes that are no request: an answer to them may only be written on a free connection. */
+    stateOf(socket: Socket): 'free' | 'answering' | 'ending' {
       const connection = connections.known(socket)
       if (connection?.isEnding) return 'ending'
       return connection?.isAnswering ? 'answering' : 'free'

@@ -40,15 +40,10 @@ export interface ListenersOptions {
   clock: Clock
 }
 
-export interface Listeners {
-  /** Resolves with the ports once every listener is open. Rejects when one cannot be; then none is. */
-  listen(): Promise<{ port: number; tlsPort?: number }>
-  /** Waits for running requests up to the grace period, then cuts the rest. */
-  close(): Promise<void>
-}
+export type Listeners = ReturnType<typeof createListeners>
 
 /** @param handle is called for every request, over TLS or not */
-export function createListeners(options: ListenersOptions, handle: (arrival: Arrival) => void): Listeners {
+export function createListeners(options: ListenersOptions, handle: (arrival: Arrival) => void) {
   const { clock, logger, tls, dataFolder, deadlines, thread } = options
   const onFailure = (error: Error) => logger.error({ err: error }, 'the HTTP thread failed')
   const listening = {
@@ -80,7 +75,8 @@ export function createListeners(options: ListenersOptions, handle: (arrival: Arr
   }
 
   return {
-    async listen() {
+    /** Resolves with the ports once every listener is open. Rejects when one cannot be; then none is. */
+    async listen(): Promise<{ port: number; tlsPort?: number }> {
       const port = await plain.listen(options.port, options.host).catch((error: Error) => {
         throw new CannotListen('HTTP', ['HOST', 'PORT'], error)
       })
@@ -99,7 +95,8 @@ export function createListeners(options: ListenersOptions, handle: (arrival: Arr
         throw error
       }
     },
-    async close() {
+    /** Waits for running requests up to the grace period, then cuts the rest. */
+    async close(): Promise<void> {
       const cut = clock.setTimer(deadlines.closeGraceMs ?? CLOSE_GRACE_MS, () => {
         for (const listener of all) listener.cut()
       })

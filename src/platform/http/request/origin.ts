@@ -10,16 +10,7 @@ import { BlockList, isIP } from 'node:net'
 import { classifyAddress } from '../../../base/net/ip.ts'
 import type { Arrival } from '../listening/arrival.ts'
 
-export interface OriginPolicy {
-  /** True: a page of another site makes this request and would change state. */
-  refuses(method: string, headers: IncomingHttpHeaders): boolean
-  /** True: `Host` is a configured or a loopback name. */
-  knowsHost(headers: IncomingHttpHeaders): boolean
-  /** Headers that let a configured origin read the answer; undefined where none is configured. */
-  corsHeaders(headers: IncomingHttpHeaders): Record<string, string> | undefined
-  /** The answer to a configured origin's preflight; undefined for other origins. */
-  preflightHeaders(headers: IncomingHttpHeaders): Record<string, string> | undefined
-}
+export type OriginPolicy = ReturnType<typeof createOriginPolicy>
 
 interface OriginOptions {
   /** The configured public addresses: API, tracking, storage. */
@@ -30,20 +21,22 @@ interface OriginOptions {
 
 const SAFE_METHODS = new Set(['GET', 'HEAD', 'OPTIONS'])
 
-export function createOriginPolicy(options: OriginOptions): OriginPolicy {
+export function createOriginPolicy(options: OriginOptions) {
   const own = options.baseUrls.map((url) => new URL(url))
   const ownOrigins = new Set(own.map((url) => url.origin))
   const ownNames = new Set(own.map((url) => url.hostname))
   const allowed = new Set(options.corsOrigins)
 
-  const knowsHost = (headers: IncomingHttpHeaders) => {
+  /** True: `Host` is a configured or a loopback name. */
+  const knowsHost = (headers: IncomingHttpHeaders): boolean => {
     const name = hostName(headers.host)
     return name !== undefined && (ownNames.has(name) || isLoopbackName(name))
   }
   /** Pages that we served ourselves, under any of our names. */
   const isOwnPage = (origin: string, headers: IncomingHttpHeaders) =>
     ownOrigins.has(origin) || (knowsHost(headers) && originHost(origin) === headers.host?.toLowerCase())
-  const corsHeaders = (headers: IncomingHttpHeaders) => {
+  /** Headers that let a configured origin read the answer; undefined where none is configured. */
+  const corsHeaders = (headers: IncomingHttpHeaders): Record<string, string> | undefined => {
     const { origin } = headers
     if (allowed.size === 0) return undefined
     if (origin === undefined || !allowed.has(origin)) return { vary: 'Origin' }
@@ -53,14 +46,16 @@ export function createOriginPolicy(options: OriginOptions): OriginPolicy {
   return {
     knowsHost,
     corsHeaders,
-    refuses(method, headers) {
+    /** True: a page of another site makes this request and would change state. */
+    refuses(method: string, headers: IncomingHttpHeaders): boolean {
       if (SAFE_METHODS.has(method)) return false
       const { origin } = headers
       if (origin !== undefined && allowed.has(origin)) return false
       if (headers['sec-fetch-site'] === 'cross-site') return true
       return origin !== undefined && !isOwnPage(origin, headers)
     },
-    preflightHeaders(headers) {
+    /** The answer to a configured origin's preflight; undefined for other origins. */
+    preflightHeaders(headers: IncomingHttpHeaders): Record<string, string> | undefined {
       const { origin } = headers
       if (origin === undefined || !allowed.has(origin)) return undefined
       return {
@@ -95,26 +90,17 @@ export type Origin = Pick<Arrival, 'remoteAddress' | 'isEncrypted' | 'headers'>
 /** Entries of X-Forwarded-For that are read, from the right: longer chains of proxies do not exist. */
 const HOPS_MAX = 16
 
-export interface RemoteAddresses {
-  /** The address of the caller: the nearest one that is not a trusted proxy. IPv4 in its plain form. */
-  address(request: Origin): string
-  /** True if the caller speaks TLS to us or to a trusted proxy. */
-  isSecure(request: Origin): boolean
-  /**
-   * True if the request has crossed a network in the clear, as far as can be known: it comes from another machine, and a
-   * trusted proxy that does not name the scheme gets the benefit of the doubt.
-   */
-  isExposed(request: Origin): boolean
-}
+export type RemoteAddresses = ReturnType<typeof createRemoteAddresses>
 
 /**
  * `trusted` lists the proxies whose X-Forwarded-For and -Proto count, as addresses or CIDR networks.
  * @throws RangeError naming an entry that is neither.
  */
-export function createRemoteAddresses(trusted: readonly string[]): RemoteAddresses {
+export function createRemoteAddresses(trusted: readonly string[]) {
   const isProxy = networkMatcher(trusted)
   const socketAddress = (request: Origin) => plainAddress(request.remoteAddress)
 
+  /** True if the caller speaks TLS to us or to a trusted proxy. */
   const isSecure = (request: Origin) => {
     if (request.isEncrypted) return true
     const protocol = headerText(request, 'x-forwarded-proto').split(',').at(-1)?.trim().toLowerCase()
@@ -135,9 +121,14 @@ export function createRemoteAddresses(trusted: readonly string[]): RemoteAddress
   }
 
   return {
+    /** The address of the caller: the nearest one that is not a trusted proxy. IPv4 in its plain form. */
     address: clientAddress,
     isSecure,
-    isExposed(request) {
+    /**
+     * True if the request has crossed a network in the clear, as far as can be known: it comes from another machine, and a
+     * trusted proxy that does not name the scheme gets the benefit of the doubt.
+     */
+    isExposed(request: Origin): boolean {
       if (isSecure(request) || classifyAddress(clientAddress(request)) === 'loopback') return false
       return headerText(request, 'x-forwarded-proto') !== '' || !isProxy(socketAddress(request))
     },

@@ -208,16 +208,9 @@ export interface Guarded {
   bearer?: boolean
 }
 
-export interface Authentication {
-  /** @throws Unauthenticated, Forbidden; TooManyRequests after too many wrong keys */
-  authenticate(requirement: Requirement, spec: Guarded, exchange: Exchange): Promise<Caller>
-  /** For long answers: keys are deleted meanwhile, sessions end. */
-  isStillAllowed(spec: Guarded, exchange: Exchange): Promise<boolean>
-  /** The `<prefix>On-Behalf-Of` id as sent. */
-  onBehalfOf(headers: IncomingHttpHeaders): string | undefined
-}
+export type Authentication = ReturnType<typeof createAuthentication>
 
-export function createAuthentication(parts: AuthenticationParts): Authentication {
+export function createAuthentication(parts: AuthenticationParts) {
   const { authenticator, failedAttempts, origin, remote } = parts
   const keyIdName = `${parts.headerPrefix}Key-Id`.toLowerCase()
   const onBehalfOfNames = [parts.headerPrefix, ...parts.headerPrefixAliases].map((prefix) =>
@@ -253,13 +246,15 @@ export function createAuthentication(parts: AuthenticationParts): Authentication
     return acting
   }
 
+  /** The `<prefix>On-Behalf-Of` id as sent. */
   function onBehalfOf(headers: IncomingHttpHeaders): string | undefined {
     for (const name of onBehalfOfNames) if (headers[name]) return String(headers[name])
     return undefined
   }
 
   return {
-    async authenticate(requirement, spec, exchange) {
+    /** @throws Unauthenticated, Forbidden; TooManyRequests after too many wrong keys */
+    async authenticate(requirement: Requirement, spec: Guarded, exchange: Exchange): Promise<Caller> {
       const address = remote.address(exchange.arrival)
       const found = callerOf(exchange, spec, address)
       const presented = isPending(found) ? await found : found
@@ -281,7 +276,8 @@ export function createAuthentication(parts: AuthenticationParts): Authentication
       if (subaccountId === undefined || subaccountId === presented.accountId) return presented
       return actingAs(presented, subaccountId)
     },
-    async isStillAllowed(spec, { headers, path, arrival }) {
+    /** For long answers: keys are deleted meanwhile, sessions end. */
+    async isStillAllowed(spec: Guarded, { headers, path, arrival }: Exchange): Promise<boolean> {
       const { auth } = spec
       if (auth === 'public') return true
       const credentials = credentialsOf(headers, spec)

@@ -18,20 +18,7 @@ export interface SpooledBlob {
   discard(): Promise<void>
 }
 
-export interface BlobStore {
-  /** Writes and syncs the bytes. @throws StoreFull */
-  spool(content: AsyncIterable<Uint8Array>): Promise<SpooledBlob>
-  /** Moves the bytes of a chunk returned by `spool` to their final path; resolves to the blob's name. */
-  keep(chunk: LazyChunk): Promise<string>
-  /** @throws when no blob has that name */
-  read(name: string): Promise<LazyChunk>
-  remove(name: string): Promise<void>
-  /**
-   * Defers all removals until the returned function is called: a copy of the database may still name the blobs.
-   * After a crash, blobs whose removal was deferred stay on the disk.
-   */
-  hold(): () => Promise<void>
-}
+export type BlobStore = Awaited<ReturnType<typeof openBlobs>>
 
 /** Path of a blob below the blob folder. Characters near the end are random, so they spread the files over about 4,000 folders. */
 export function blobPath(name: string): string {
@@ -40,7 +27,7 @@ export function blobPath(name: string): string {
 }
 
 /** Opens the blob folder below `folder` and removes spool files of an earlier run. */
-export async function openBlobs(folder: string): Promise<BlobStore> {
+export async function openBlobs(folder: string) {
   const spoolFolder = join(folder, 'spool')
   const blobFolder = join(folder, BLOB_FOLDER)
   await mkdir(spoolFolder, { recursive: true, mode: 0o700 })
@@ -54,7 +41,8 @@ export async function openBlobs(folder: string): Promise<BlobStore> {
   /** Current file of each spooled chunk. */
   const spooled = new WeakMap<LazyChunk, { name: string; file: string }>()
   return {
-    async spool(content) {
+    /** Writes and syncs the bytes. @throws StoreFull */
+    async spool(content: AsyncIterable<Uint8Array>): Promise<SpooledBlob> {
       const name = newId()
       const file = join(spoolFolder, name)
       const sizeBytes = await writeFileSynced(file, content)
@@ -63,7 +51,8 @@ export async function openBlobs(folder: string): Promise<BlobStore> {
       spooled.set(chunk, blob)
       return { chunk, discard: () => rm(blob.file, { force: true }) }
     },
-    async keep(chunk) {
+    /** Moves the bytes of a chunk returned by `spool` to their final path; resolves to the blob's name. */
+    async keep(chunk: LazyChunk): Promise<string> {
       const blob = spooled.get(chunk)
       if (!blob) throw new TypeError('Cannot keep a chunk that was not spooled here')
       const target = pathOf(blob.name)
@@ -76,17 +65,22 @@ export async function openBlobs(folder: string): Promise<BlobStore> {
       }
       return blob.name
     },
-    async read(name) {
+    /** @throws when no blob has that name */
+    async read(name: string): Promise<LazyChunk> {
       const file = pathOf(name)
       const { size } = await stat(file)
       return chunkOf(() => file, 0, size)
     },
-    async remove(name) {
+    async remove(name: string): Promise<void> {
       const file = pathOf(name)
       if (holds > 0) deferredRemovals.push(name)
       else await rm(file, { force: true })
     },
-    hold() {
+    /**
+     * Defers all removals until the returned function is called: a copy of the database may still name the blobs.
+     * After a crash, blobs whose removal was deferred stay on the disk.
+     */
+    hold(): () => Promise<void> {
       holds++
       let released = false
       return async () => {

@@ -13,17 +13,7 @@ import { InsufficientStorage } from '../../../base/process/errors.ts'
 import type { Clock, Timer } from '../../../base/time/clock.ts'
 import type { DatabaseFiles } from '../store.ts'
 
-export interface FreeSpace {
-  /** False: below the floor at the last check. */
-  readonly enough: boolean
-  /** False: outcomes might not be recorded. */
-  readonly mayClaim: boolean
-  /** Free space of the disk at the last check, and within the database when it was measured last. */
-  readonly freeBytes: number
-  /** @throws InsufficientStorage below the floor */
-  check(): void
-  close(): Promise<void>
-}
+export type FreeSpace = Awaited<ReturnType<typeof watchFreeSpace>>
 
 interface FreeSpaceParts {
   /** The data folder. */
@@ -87,7 +77,7 @@ export function pagesToRelease(
   return Math.floor(Math.max(0, Math.min(freePages - kept, max)))
 }
 
-export async function watchFreeSpace(parts: FreeSpaceParts): Promise<FreeSpace> {
+export async function watchFreeSpace(parts: FreeSpaceParts) {
   const { folder, floorBytes, clock, files, freeBytes = () => freeOn(folder) } = parts
   let state = { enough: true, mayClaim: true, short: false }
   let timer: Timer | null = null
@@ -155,19 +145,23 @@ export async function watchFreeSpace(parts: FreeSpaceParts): Promise<FreeSpace> 
   await check()
   arm()
   return {
-    get enough() {
+    /** False: below the floor at the last check. */
+    get enough(): boolean {
       return state.enough
     },
-    get mayClaim() {
+    /** False: outcomes might not be recorded. */
+    get mayClaim(): boolean {
       return state.mayClaim
     },
-    get freeBytes() {
+    /** Free space of the disk at the last check, and within the database when it was measured last. */
+    get freeBytes(): number {
       return diskBytes + knownSpareBytes
     },
-    check() {
+    /** @throws InsufficientStorage below the floor */
+    check(): void {
       if (!state.enough) throw new InsufficientStorage()
     },
-    async close() {
+    async close(): Promise<void> {
       closed = true
       timer?.cancel()
       await pending

@@ -24,15 +24,7 @@ export interface S3Options {
   sessionToken: string | null
 }
 
-export interface S3Client {
-  put(key: string, body: LazyChunk): Promise<void>
-  /** Bytes of an object; null: there is none. */
-  size(key: string): Promise<number | null>
-  /** Hands the object's bytes to `use`; false: there is none. `use` may be called again after a failure. */
-  get(key: string, use: (bytes: AsyncIterable<Uint8Array>) => Promise<void>): Promise<boolean>
-  /** Also succeeds if there is none. */
-  remove(key: string): Promise<void>
-}
+export type S3Client = ReturnType<typeof createS3Client>
 
 /** Waits before further tries. */
 const RETRY_AFTER_MS = [200, 1_000] as const
@@ -56,7 +48,7 @@ class Failed extends Error {
   }
 }
 
-export function createS3Client(options: S3Options, now: () => Date = () => new Date()): S3Client {
+export function createS3Client(options: S3Options, now: () => Date = () => new Date()) {
   const base = new URL(options.endpoint)
   const isTls = base.protocol === 'https:'
 
@@ -116,14 +108,16 @@ export function createS3Client(options: S3Options, now: () => Date = () => new D
   }
 
   return {
-    async put(key, body) {
+    async put(key: string, body: LazyChunk): Promise<void> {
       await send({ method: 'PUT', key, body }, drained)
     },
-    async size(key) {
+    /** Bytes of an object; null: there is none. */
+    async size(key: string): Promise<number | null> {
       const { statusCode, headers } = await send({ method: 'HEAD', key }, drained)
       return statusCode === 404 ? null : Number(headers['content-length'])
     },
-    get: (key, use) =>
+    /** Hands the object's bytes to `use`; false: there is none. `use` may be called again after a failure. */
+    get: (key: string, use: (bytes: AsyncIterable<Uint8Array>) => Promise<void>): Promise<boolean> =>
       send({ method: 'GET', key }, async (response) => {
         if (response.statusCode === 404) {
           response.resume()
@@ -137,7 +131,8 @@ export function createS3Client(options: S3Options, now: () => Date = () => new D
         await use(response)
         return true
       }),
-    async remove(key) {
+    /** Also succeeds if there is none. */
+    async remove(key: string): Promise<void> {
       await send({ method: 'DELETE', key }, drained)
     },
   }

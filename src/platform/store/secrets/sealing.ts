@@ -19,21 +19,9 @@ const TAG_BYTES = 16
 /** First byte of every sealed value; allows for a later change of method. */
 const FORMAT = 1
 
-export interface Sealer {
-  /**
-   * AES-256-GCM with a random nonce. `purpose` selects the key, so that one kind of secret cannot pose as another.
-   * `owner`: the row that the bytes belong to, authenticated so that they cannot be moved to another row.
-   */
-  seal(purpose: string, plain: string | Uint8Array, owner?: string): Uint8Array
-  /** @throws when the bytes were changed, or sealed under another secret, purpose or owner */
-  open(purpose: string, sealed: Uint8Array, owner?: string): Buffer
-  /** HMAC-SHA-256 with a separate key per purpose. */
-  mac(purpose: string, data: string | Uint8Array): Buffer
-  /** A separate 256-bit key per purpose, for other constructions. */
-  key(purpose: string): KeyObject
-}
+export type Sealer = ReturnType<typeof createSealer>
 
-export function createSealer(secret: string): Sealer {
+export function createSealer(secret: string) {
   // Key objects, not bytes: an HMAC costs 2.3 µs with them and 11 µs with bytes, AES-GCM 3.8 and 13 µs.
   const keys = new Map<string, KeyObject>()
   const keyFor = (label: string) => {
@@ -46,14 +34,19 @@ export function createSealer(secret: string): Sealer {
     return key
   }
   return {
-    seal(purpose, plain, owner) {
+    /**
+     * AES-256-GCM with a random nonce. `purpose` selects the key, so that one kind of secret cannot pose as another.
+     * `owner`: the row that the bytes belong to, authenticated so that they cannot be moved to another row.
+     */
+    seal(purpose: string, plain: string | Uint8Array, owner?: string): Uint8Array {
       const nonce = randomBytes(NONCE_BYTES)
       const cipher = createCipheriv('aes-256-gcm', keyFor(`seal:${purpose}`), nonce)
       if (owner !== undefined) cipher.setAAD(Buffer.from(owner))
       const body = Buffer.concat([cipher.update(plain as string, 'utf8'), cipher.final()])
       return Buffer.concat([Buffer.of(FORMAT), nonce, cipher.getAuthTag(), body])
     },
-    open(purpose, sealed, owner) {
+    /** @throws when the bytes were changed, or sealed under another secret, purpose or owner */
+    open(purpose: string, sealed: Uint8Array, owner?: string): Buffer {
       const bytes = Buffer.from(sealed)
       if (bytes[0] !== FORMAT) throw new Error(`Cannot open a sealed ${purpose}: unknown format ${bytes[0]}`)
       const tagAt = 1 + NONCE_BYTES
@@ -62,11 +55,13 @@ export function createSealer(secret: string): Sealer {
       decipher.setAuthTag(bytes.subarray(tagAt, tagAt + TAG_BYTES))
       return Buffer.concat([decipher.update(bytes.subarray(tagAt + TAG_BYTES)), decipher.final()])
     },
-    mac: (purpose, data) =>
+    /** HMAC-SHA-256 with a separate key per purpose. */
+    mac: (purpose: string, data: string | Uint8Array): Buffer =>
       createHmac('sha256', keyFor(`mac:${purpose}`))
         .update(data)
         .digest(),
-    key: (purpose) => keyFor(`key:${purpose}`),
+    /** A separate 256-bit key per purpose, for other constructions. */
+    key: (purpose: string): KeyObject => keyFor(`key:${purpose}`),
   }
 }
 

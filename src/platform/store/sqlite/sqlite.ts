@@ -86,10 +86,7 @@ export interface SqliteOptions {
 export type ConnectionThread = Pick<Worker, 'postMessage' | 'on' | 'once' | 'terminate'>
 
 /** Faults of the database that were noticed so far. */
-interface Faults {
-  readonly first: StoreFault | null
-  note(fault: StoreFault): void
-}
+type Faults = ReturnType<typeof watchFaults>
 
 /** Opens or creates the database in `folder`. @throws StoreUnavailable if another process has it, StoreFault if it is damaged */
 export async function openSqlite(
@@ -180,13 +177,13 @@ async function queryRows(connection: Connection, sql: string): Promise<Record<st
   return resultsOf(reply).flatMap(({ rows }) => rows)
 }
 
-function watchFaults(onFault: ((fault: StoreFault) => void) | undefined): Faults {
+function watchFaults(onFault: ((fault: StoreFault) => void) | undefined) {
   let first: StoreFault | null = null
   return {
-    get first() {
+    get first(): StoreFault | null {
       return first
     },
-    note(fault) {
+    note(fault: StoreFault): void {
       if (first) return
       first = fault
       onFault?.(fault)
@@ -217,19 +214,7 @@ export function lockFolder(folder: string): { close(): void } {
 /** Results of a group of units; if no unit returned rows, only how many rows each statement affected. */
 type Answer = UnitReply[] | readonly number[]
 
-interface Connection {
-  send(request: WorkerRequest): Promise<UnitReply[]>
-  /** The results of each unit, or its error. */
-  run(units: PackedUnits): Promise<Answer>
-  /** Resolves to the pages in the log. */
-  checkpoint(): Promise<number>
-  /** As in `DatabaseFiles`. */
-  trim(): Promise<void>
-  shrink(pages: number): Promise<void>
-  /** Rejects all unanswered requests, and all later ones. */
-  fail(error: Error): void
-  end(): Promise<void>
-}
+type Connection = ReturnType<typeof createConnection>
 
 const startThread = (workerData: ConnectionOptions, { youngMb }: SqliteSizes): ConnectionThread =>
   new Worker(join(import.meta.dirname, 'sqlite-worker.ts'), {
@@ -238,10 +223,11 @@ const startThread = (workerData: ConnectionOptions, { youngMb }: SqliteSizes): C
   })
 
 /** A connection that `worker` serves; it answers requests in order. */
-function createConnection(worker: ConnectionThread, role: Role, faults: Faults): Connection {
+function createConnection(worker: ConnectionThread, role: Role, faults: Faults) {
   const waiting = new PassingMap<number, { resolve(reply: Answer): void; reject(error: Error): void }>()
   let nextId = 1
   let broken: Error | null = null
+  /** Rejects all unanswered requests, and all later ones. */
   const fail = (error: Error) => {
     broken ??= error
     for (const { reject } of waiting.values()) reject(error)
@@ -277,11 +263,16 @@ function createConnection(worker: ConnectionThread, role: Role, faults: Faults):
   return {
     send,
     fail,
-    trim: async () => void (await post({ kind: 'trim' }, [])),
-    shrink: async (pages) => void (await post({ kind: 'shrink', pages }, [])),
-    checkpoint: async () => ((await post({ kind: 'checkpoint' }, [])) as readonly number[])[0] ?? 0,
-    run: (units) => post({ kind: 'units', units }, units.bytes.byteLength > 0 ? [units.bytes] : []),
-    async end() {
+    /** As in `DatabaseFiles`. */
+    trim: async (): Promise<void> => void (await post({ kind: 'trim' }, [])),
+    shrink: async (pages: number): Promise<void> => void (await post({ kind: 'shrink', pages }, [])),
+    /** Resolves to the pages in the log. */
+    checkpoint: async (): Promise<number> =>
+      ((await post({ kind: 'checkpoint' }, [])) as readonly number[])[0] ?? 0,
+    /** The results of each unit, or its error. */
+    run: (units: PackedUnits): Promise<Answer> =>
+      post({ kind: 'units', units }, units.bytes.byteLength > 0 ? [units.bytes] : []),
+    async end(): Promise<void> {
       if (broken) {
         await worker.terminate()
         return

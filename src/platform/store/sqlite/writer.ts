@@ -262,14 +262,7 @@ const GROUP_BYTES = 48 * 1024
 /** What a row takes with its indexes; more for a deletion, less for one of many inserted rows. */
 const ROW_BYTES = 3 * 1024
 
-export interface Checkpoints {
-  /** Records a committed group of units or transaction: its rows, and the bytes of BLOBs among their values. */
-  wrote(rows: number, bytes: number): void
-  /** Whether the disk is short of space. */
-  setShort(short: boolean): void
-  /** Resolves when no checkpoint is running. */
-  idle(): Promise<void>
-}
+export type Checkpoints = ReturnType<typeof createCheckpoints>
 
 interface CheckpointParts {
   /** `PRAGMA wal_checkpoint(PASSIVE)` on another connection than the writer's; resolves to the pages in the log. */
@@ -293,7 +286,7 @@ interface CheckpointParts {
  *    for which the log's own syncs wait. A single sync before the log restarts took 30 ms, and 1 % of the calls took
  *    32 ms instead of 22.
  */
-export function createCheckpoints({ checkpoint, syncFile, restartLog }: CheckpointParts): Checkpoints {
+export function createCheckpoints({ checkpoint, syncFile, restartLog }: CheckpointParts) {
   let writtenBytes = 0
   let checkpointBytes = CHECKPOINT_BYTES
   let logPagesMax = LOG_PAGES_MAX
@@ -308,7 +301,8 @@ export function createCheckpoints({ checkpoint, syncFile, restartLog }: Checkpoi
   }
 
   return {
-    wrote(rows, bytes) {
+    /** Records a committed group of units or transaction: its rows, and the bytes of BLOBs among their values. */
+    wrote(rows: number, bytes: number): void {
       writtenBytes += GROUP_BYTES + ROW_BYTES * rows + bytes
       if (running || writtenBytes < checkpointBytes) return
       writtenBytes = 0
@@ -320,10 +314,12 @@ export function createCheckpoints({ checkpoint, syncFile, restartLog }: Checkpoi
           running = null
         })
     },
-    setShort(short) {
+    /** Whether the disk is short of space. */
+    setShort(short: boolean): void {
       checkpointBytes = short ? SHORT.checkpointBytes : CHECKPOINT_BYTES
       logPagesMax = short ? SHORT.logPagesMax : LOG_PAGES_MAX
     },
-    idle: async () => void (await running),
+    /** Resolves when no checkpoint is running. */
+    idle: async (): Promise<void> => void (await running),
   }
 }

@@ -73,29 +73,25 @@ export function readTextReport(mail: ReportMail): DsnRecipient[] | null {
 }
 
 /** What the text of a report knows besides its fields. */
-export interface ReportText {
-  about(recipient: string | null): Said
-  /** What the server refused; null: not said. */
-  command(recipient: string | null): RefusedCommand | null
-  /** The whole reply whose first line ends as if more followed; null: the text has no more of it. */
-  whole(firstLine: string): string | null
-}
+export type ReportText = ReturnType<typeof readReportText>
 
 /** Reads the text once, for all groups of fields. */
-export function readReportText(mail: ReportMail): ReportText {
+export function readReportText(mail: ReportMail) {
   const { lines, blocks } = readLines(mail)
   const blockOf = (recipient: string | null) =>
     blocks.find(({ address }) => address !== null && isSame(address, recipient ?? ''))
   return {
-    about(recipient) {
+    about(recipient: string | null): Said {
       const own = blockOf(recipient)
       return saidIn(lines, own ?? { ...NO_BLOCK, address: recipient, to: lines.length }, own ? blocks : [])
     },
-    command(recipient) {
+    /** What the server refused; null: not said. */
+    command(recipient: string | null): RefusedCommand | null {
       const { from, to } = blockOf(recipient) ?? { from: 0, to: blocks.length > 1 ? 0 : lines.length }
       return commandIn(flow(lines.slice(from, to)))
     },
-    whole(firstLine) {
+    /** The whole reply whose first line ends as if more followed; null: the text has no more of it. */
+    whole(firstLine: string): string | null {
       const found = lines
         .flatMap((line, at) => (line.includes(firstLine) ? [replyAt(lines, at, lines.length)] : []))
         .find((text) => LAST_LINE.test(text))

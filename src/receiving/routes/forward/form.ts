@@ -38,13 +38,7 @@ export interface FormParts {
 export type FormKind = 'parsed' | 'raw' | 'notify'
 
 /** A form that is to be made. A piece is valid until the next one is requested. */
-export interface FormPieces {
-  boundary: string
-  /** Up to the field `recipient`. */
-  before(): AsyncIterable<Uint8Array>
-  /** From there up to the signature. @throws with code ENOENT if the content is gone */
-  after(): AsyncIterable<Uint8Array>
-}
+export type FormPieces = ReturnType<typeof formPieces>
 
 /** A form that was made. */
 export interface MadeForm {
@@ -62,17 +56,16 @@ interface FormAttempt {
 }
 
 /** @param messageUrl of the stored message */
-export function formPieces(
-  parts: FormParts,
-  record: MessageRecord,
-  kind: FormKind,
-  messageUrl: string,
-): FormPieces {
+export function formPieces(parts: FormParts, record: MessageRecord, kind: FormKind, messageUrl: string) {
   const boundary = newBoundary()
   return {
     boundary,
-    before: () => encodeParts(boundary, kind === 'raw' ? [] : headerParts(record.content.headers)),
-    after: () => encodeParts(boundary, sharedParts(parts, record, kind, messageUrl)),
+    /** Up to the field `recipient`. */
+    before: (): AsyncIterable<Uint8Array> =>
+      encodeParts(boundary, kind === 'raw' ? [] : headerParts(record.content.headers)),
+    /** From there up to the signature. @throws with code ENOENT if the content is gone */
+    after: (): AsyncIterable<Uint8Array> =>
+      encodeParts(boundary, sharedParts(parts, record, kind, messageUrl)),
   }
 }
 

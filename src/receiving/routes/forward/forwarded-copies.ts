@@ -12,7 +12,8 @@ import { createHash } from 'node:crypto'
 import type { Clock } from '../../../base/time/clock.ts'
 import type { ReadMail } from '../../../mail/accept/received-mail.ts'
 import { readMessageId } from '../../../mail/record/variables.ts'
-import { createJob, type Job } from '../../../platform/jobs/job.ts'
+import { createJob } from '../../../platform/jobs/job.ts'
+import { removeRows } from '../../../platform/store/commits.ts'
 import { insertMany, type Statement, type Store } from '../../../platform/store/store.ts'
 import { type Chunk, chunkSize, scanChunks, sliceChunk } from '../../../protocols/message/mime-message.ts'
 import { addressKey, type Mailbox } from '../../../protocols/mime/address.ts'
@@ -22,14 +23,11 @@ export const COPIES_MAX = 1_000
 /** Long enough for a loop through servers that delay mail, and short enough for senders that use an id again. */
 const WINDOW_MS = 24 * 3_600_000
 const EVERY_MS = 600_000
-const CHUNK = 1_000
 
 const FIND = 'SELECT address FROM forwarded_copies WHERE mail = ? AND expires_at > ?'
 const COLUMNS = 3
 const REPLACE_EXPIRED = `ON CONFLICT (mail, address) DO UPDATE SET expires_at = excluded.expires_at
   WHERE forwarded_copies.expires_at <= ?`
-const REMOVE_OLD = `DELETE FROM forwarded_copies WHERE (mail, address) IN
-  (SELECT mail, address FROM forwarded_copies WHERE expires_at <= ? ORDER BY expires_at LIMIT ${CHUNK})`
 
 interface Claim<Forward> {
   /** The first forward to each address that has no copy yet, and the others to the same addresses. */
@@ -40,17 +38,14 @@ interface Claim<Forward> {
   statements: readonly Statement[]
 }
 
-export interface ForwardedCopies {
-  claim<Forward extends { mailbox: Mailbox }>(
-    mail: string,
-    forwards: readonly Forward[],
-  ): Promise<Claim<Forward>>
-  job: Job
-}
+export type ForwardedCopies = ReturnType<typeof createForwardedCopies>
 
-export function createForwardedCopies(store: Store, clock: Clock): ForwardedCopies {
+export function createForwardedCopies(store: Store, clock: Clock) {
   return {
-    async claim(mail, forwards) {
+    async claim<Forward extends { mailbox: Mailbox }>(
+      mail: string,
+      forwards: readonly Forward[],
+    ): Promise<Claim<Forward>> {
       const now = Math.floor(clock.now())
       const rows = forwards.length > 0 ? await store.read({ sql: FIND, values: [mail, now] }) : []
       const copied = new Set(rows.map(({ address }) => address as string))
@@ -70,9 +65,9 @@ export function createForwardedCopies(store: Store, clock: Clock): ForwardedCopi
       name: 'forwarded-copies-retention',
       everyMs: EVERY_MS,
       scope: 'database',
-      async work() {
-        const [result] = await store.commit([{ sql: REMOVE_OLD, values: [Math.floor(clock.now())] }])
-        return (result?.affected ?? 0) === CHUNK ? 'more' : undefined
+      work(signal) {
+        const over = { where: 'expires_at <= ? ORDER BY expires_at', values: [Math.floor(clock.now())] }
+        return removeRows(store, { from: 'forwarded_copies', key: 'mail, address', ...over }, signal)
       },
     }),
   }

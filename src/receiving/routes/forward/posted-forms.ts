@@ -32,12 +32,7 @@ interface FormUse {
   done(): void
 }
 
-export interface PostedForms {
-  /** @throws InsufficientStorage, StoreFull, and what `FormPieces` throw */
-  use(record: MessageRecord, kind: FormKind, messageUrl: string): Promise<FormUse>
-  /** Removes the files. */
-  close(): Promise<void>
-}
+export type PostedForms = ReturnType<typeof createPostedForms>
 
 /** Larger messages have their form in a file. */
 const SMALL_BYTES_MAX = 64 * 1024
@@ -66,7 +61,7 @@ interface Kept {
   idle: Timer | null
 }
 
-export function createPostedForms(parts: PostedFormParts): PostedForms {
+export function createPostedForms(parts: PostedFormParts) {
   const { store, clock, log, bodiesOut, bytesMax = BYTES_MAX } = parts
   /** By message and kind, the least recently used first. */
   const kept = new Map<string, Kept>()
@@ -147,7 +142,8 @@ export function createPostedForms(parts: PostedFormParts): PostedForms {
   }
 
   return {
-    async use(record, kind, messageUrl) {
+    /** @throws InsufficientStorage, StoreFull, and what `FormPieces` throw */
+    async use(record: MessageRecord, kind: FormKind, messageUrl: string): Promise<FormUse> {
       const pieces = () => formPieces(parts, record, kind, messageUrl)
       if (record.summary.sizeBytes > SMALL_BYTES_MAX) return fileOf(`${record.id} ${kind}`, record, pieces)
       const { boundary, before, after } = pieces()
@@ -156,7 +152,8 @@ export function createPostedForms(parts: PostedFormParts): PostedForms {
         done() {},
       }
     },
-    async close() {
+    /** Removes the files. */
+    async close(): Promise<void> {
       await Promise.all([...kept].map(([key, one]) => remove(key, one)))
     },
   }

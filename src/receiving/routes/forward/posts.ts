@@ -12,6 +12,7 @@ import type { MessageRecord, MessageRecords } from '../../../mail/record/record.
 import type { Attempt, PostKind } from '../../../platform/posts/post-attempts.ts'
 import type { PostQueue } from '../../../platform/posts/post-queue.ts'
 import { laneOf } from '../../../platform/posts/post-rows.ts'
+import { removeRows } from '../../../platform/store/commits.ts'
 import type { RoutePostRow } from '../../../platform/store/schema.ts'
 import type { Sealer } from '../../../platform/store/secrets/sealing.ts'
 import { insertMany, type Statement, type Store } from '../../../platform/store/store.ts'
@@ -36,13 +37,7 @@ export interface NewRoutePost {
   recipient: string
 }
 
-export interface RoutePosts {
-  /** For the transaction that stores the message; to be committed right away or not at all. */
-  statements(record: MessageRecord, posts: readonly NewRoutePost[]): Statement[]
-  /** Removes those of a deleted domain; their rows in the queue end with their next attempt. */
-  removeDomain(domainId: string): Promise<void>
-  close(): Promise<void>
-}
+export type RoutePosts = ReturnType<typeof createRoutePosts>
 
 interface RoutePostParts extends Omit<PostedFormParts, 'idleMs'> {
   store: Store
@@ -60,16 +55,16 @@ const PURPOSE = 'route-post-url'
 /** routes-inbound.md section 9 rule 2. */
 const CONNECT_MAX_MS = 10_000
 const TOTAL_MAX_MS = 60_000
-const REMOVED_PER_COMMIT = 500
 /** How much longer a form is kept than the longest pause between two attempts: a lane may be busy. */
 const IDLE_BEYOND_MS = 600_000
 
-export function createRoutePosts(parts: RoutePostParts): RoutePosts {
+export function createRoutePosts(parts: RoutePostParts) {
   const { store, sealer, queue, clock, scheduleMs } = parts
   const forms = createPostedForms({ ...parts, idleMs: Math.max(0, ...scheduleMs) + IDLE_BEYOND_MS })
   queue.addKind(KIND, { prepare: (row) => prepare(parts, forms, row.subject) })
   return {
-    statements(record, posts) {
+    /** For the transaction that stores the message; to be committed right away or not at all. */
+    statements(record: MessageRecord, posts: readonly NewRoutePost[]): Statement[] {
       const now = Math.floor(clock.now())
       const rows = posts.map(
         ({ kind, url, recipient }): RoutePostRow => ({
@@ -93,17 +88,14 @@ export function createRoutePosts(parts: RoutePostParts): RoutePosts {
       }))
       return [...insertMany('route_posts', rows), ...queue.statements(queued)]
     },
-    async removeDomain(domainId) {
-      for (;;) {
-        const [result] = await store.commit([
-          {
-            sql: 'DELETE FROM route_posts WHERE id IN (SELECT id FROM route_posts WHERE domain_id = ? ORDER BY id LIMIT ?)',
-            values: [domainId, REMOVED_PER_COMMIT],
-          },
-        ])
-        if ((result?.affected ?? 0) < REMOVED_PER_COMMIT) return
-      }
-    },
+    /** Removes those of a deleted domain; their rows in the queue end with their next attempt. */
+    removeDomain: (domainId: string): Promise<void> =>
+      removeRows(store, {
+        from: 'route_posts',
+        key: 'id',
+        where: 'domain_id = ? ORDER BY id',
+        values: [domainId],
+      }),
     close: () => forms.close(),
   }
 }

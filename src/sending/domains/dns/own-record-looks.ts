@@ -6,7 +6,7 @@
 import { hostAddresses } from '../../../base/net/host-addresses.ts'
 import { MINUTE_MS } from '../../../base/time/durations.ts'
 import type { Core } from '../../../core.ts'
-import { createJob, type Job } from '../../../platform/jobs/job.ts'
+import { createJob } from '../../../platform/jobs/job.ts'
 import { untilStopped } from './lookups.ts'
 import { checkOwnRecords, type OwnRecordCheck } from './own-records.ts'
 
@@ -14,17 +14,9 @@ const LOOK_EVERY_MS = 10 * MINUTE_MS
 /** Name servers that do not answer must not hold up the check of a domain. */
 const WAIT_MAX_MS = 5_000
 
-export interface OwnRecordLooks {
-  /** Results of the last look; empty before the first. */
-  last(): readonly OwnRecordCheck[]
-  /** Looks again; resolves when that is done, or after a few seconds. Never rejects. */
-  look(): Promise<void>
-  job: Job
-}
+export type OwnRecordLooks = ReturnType<typeof createOwnRecordLooks>
 
-export function createOwnRecordLooks(
-  core: Pick<Core, 'config' | 'resolver' | 'clock' | 'log'>,
-): OwnRecordLooks {
+export function createOwnRecordLooks(core: Pick<Core, 'config' | 'resolver' | 'clock' | 'log'>) {
   const { config, resolver, clock, log } = core
   let checks: readonly OwnRecordCheck[] = []
   let running: Promise<void> | null = null
@@ -35,8 +27,10 @@ export function createOwnRecordLooks(
   }
 
   return {
+    /** Results of the last look; empty before the first. */
     last: () => checks,
-    async look() {
+    /** Looks again; resolves when that is done, or after a few seconds. Never rejects. */
+    async look(): Promise<void> {
       // Callers share the look in progress: a dozen queries, as for a domain.
       running ??= lookWith(resolver)
         .catch((err: unknown) => log.error({ err }, "cannot look up the service's own records"))

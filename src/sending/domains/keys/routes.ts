@@ -17,6 +17,7 @@ import {
 } from '../../../platform/http/request/inputs.ts'
 import { tokenPaging } from '../../../platform/http/request/paging.ts'
 import type { Params } from '../../../platform/http/request/params.ts'
+import { countOf } from '../../../platform/store/count.ts'
 import type { DkimKeyRow } from '../../../platform/store/schema.ts'
 import { chunkSize, readChunks } from '../../../protocols/message/mime-message.ts'
 import { keyCheckOf, recordView, shownSelector, wantedKeyRecord } from '../dns/dns-records.ts'
@@ -250,7 +251,7 @@ async function listKeys(
   let keys = parts.store.db.selectFrom('dkim_keys').where('account_id', '=', accountId)
   if (signingDomain) keys = keys.where('authority', '=', authorityOf(signingDomain))
   if (selector) keys = keys.where(SELECTOR, '=', selectorOf(selector) ?? '')
-  const { count } = await keys.select((eb) => eb.fn.countAll<number>().as('count')).executeTakeFirstOrThrow()
+  const count = await countOf(keys)
   const isBackwards = pivot[0] === 'last' || pivot[0] === 'previous'
   if (pivot.length === 3) {
     const [, authority, after] = pivot
@@ -279,7 +280,7 @@ async function listKeys(
       tokens: pageTokens(rows, pivot),
       carry: { limit, signing_domain: signingDomain, selector },
     }),
-    total_count: Number(count),
+    total_count: count,
   }
 }
 

@@ -14,6 +14,7 @@ import type { Transaction } from 'kysely'
 import { newId } from '../../../base/ids.ts'
 import { BadRequest } from '../../../base/process/errors.ts'
 import { DAY_MS, HOUR_MS } from '../../../base/time/durations.ts'
+import { countOf } from '../../../platform/store/count.ts'
 import type { DkimKeyRow, DomainRow, Schema, SenderSecurityRow } from '../../../platform/store/schema.ts'
 import type { Sealer } from '../../../platform/store/secrets/sealing.ts'
 import type { Domain } from '../domain.ts'
@@ -107,13 +108,10 @@ export async function switchOn(
       .values({ ...fresh.row, grace_until: graceUntil })
       .execute()
   }
-  const { count } = await tx
-    .selectFrom('dkim_keys')
-    .select((eb) => eb.fn.countAll<number>().as('count'))
-    .where('authority', '=', domain.name)
-    .where('managed', '=', 1)
-    .executeTakeFirstOrThrow()
-  if (Number(count) === 0) await tx.insertInto('dkim_keys').values(fresh.keys).execute()
+  const count = await countOf(
+    tx.selectFrom('dkim_keys').where('authority', '=', domain.name).where('managed', '=', 1),
+  )
+  if (count === 0) await tx.insertInto('dkim_keys').values(fresh.keys).execute()
 }
 
 /**

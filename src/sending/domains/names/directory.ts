@@ -1,6 +1,6 @@
 /** Domains by name, for hot paths: cached for a few seconds, invalidated when they change. */
 import { domainToASCII } from 'node:url'
-import { type Cache, createCache, type MaybePromise } from '../../../base/flow/cache.ts'
+import { type Cache, createCache } from '../../../base/flow/cache.ts'
 import { NotFound } from '../../../base/process/errors.ts'
 import type { Clock } from '../../../base/time/clock.ts'
 import type { Caller } from '../../../platform/http/rights/auth.ts'
@@ -11,15 +11,9 @@ import { type Domain, domainOfRow } from '../domain.ts'
 const REMEMBER_MS = 5_000
 const DOMAINS_MAX = 10_000
 
-export interface DomainDirectory {
-  /** The domain of that name (any letter case), whichever account owns it, or null. Synchronous if cached. */
-  byName(name: string): MaybePromise<Domain | null>
-  byId(id: string): MaybePromise<Domain | null>
-  /** Must be called after every change of a domain. */
-  changed(domain: Pick<Domain, 'id' | 'name'>): void
-}
+export type DomainDirectory = ReturnType<typeof createDomainDirectory>
 
-export function createDomainDirectory(store: Store, clock: Clock): DomainDirectory {
+export function createDomainDirectory(store: Store, clock: Clock) {
   const find = (column: 'id' | 'name') => async (value: string) => {
     const row = await store.db.selectFrom('domains').selectAll().where(column, '=', value).executeTakeFirst()
     return row ? domainOfRow(row, clock.now()) : null
@@ -37,12 +31,14 @@ export function createDomainDirectory(store: Store, clock: Clock): DomainDirecto
     shared: { changes, topic: 'domain-ids' },
   })
   return {
-    byName: (name) => {
+    /** The domain of that name (any letter case), whichever account owns it, or null. Synchronous if cached. */
+    byName: (name: string) => {
       const ascii = storedName(name)
       return ascii === null ? null : names.get(ascii)
     },
-    byId: (id) => ids.get(id),
-    changed({ id, name }) {
+    byId: (id: string) => ids.get(id),
+    /** Must be called after every change of a domain. */
+    changed({ id, name }: Pick<Domain, 'id' | 'name'>): void {
       names.forget(name)
       ids.forget(id)
     },

@@ -22,17 +22,6 @@ const PAIRS_MAX = 10_000
 const ROOTS_MAX = 10_000
 const ANSWERED_WITHIN_MS = DAY_MS
 
-interface Evidence {
-  /** A message was not refused for its address. */
-  answered(key: string, site: string, domain: string, isAccepted: boolean): void
-  /**
-   * A reply says that the address is blocked. `isEnough`: so do enough others. `isSure`: it is the provider's own, or of a
-   * site that no shaping names, so it is enough where one reply is.
-   */
-  blocked(key: string, site: string, domain: string): { isEnough: boolean; isSure: boolean }
-  forget(key: string): void
-}
-
 interface EvidenceParts {
   clock: Clock
   shaping(): Pick<ShapingTable, 'isNamed' | 'siteOf'>
@@ -55,7 +44,7 @@ interface Answered {
 }
 
 /** `key` names a pair of address and site. */
-export function createEvidence({ clock, shaping }: EvidenceParts): Evidence {
+export function createEvidence({ clock, shaping }: EvidenceParts) {
   const rows = new Map<string, Row>()
   const answeredAt = new Map<string, Answered>()
   /** Looking one up takes longer than all else here. */
@@ -88,11 +77,16 @@ export function createEvidence({ clock, shaping }: EvidenceParts): Evidence {
     providerOfDomain(domain) !== 'Other' || shaping().siteOf(domain)?.site === site
 
   return {
-    answered(key, site, domain, isAccepted) {
+    /** A message was not refused for its address. */
+    answered(key: string, site: string, domain: string, isAccepted: boolean): void {
       if (isAccepted && rows.size > 0) rows.delete(key)
       if (!shaping().isNamed(site)) note(key, domain)
     },
-    blocked(key, site, domain) {
+    /**
+     * A reply says that the address is blocked. `isEnough`: so do enough others. `isSure`: it is the provider's own, or of a
+     * site that no shaping names, so it is enough where one reply is.
+     */
+    blocked(key: string, site: string, domain: string): { isEnough: boolean; isSure: boolean } {
       const row = rows.get(key) ?? { replies: 0, own: 0, roots: new Set() }
       rows.delete(key)
       rows.set(key, row)
@@ -109,7 +103,7 @@ export function createEvidence({ clock, shaping }: EvidenceParts): Evidence {
       const isEnough = row.replies >= REPLIES_TO_CLOSE && row.roots.size >= domainsLately(lately)
       return { isEnough, isSure: true }
     },
-    forget: (key) => void rows.delete(key),
+    forget: (key: string): void => void rows.delete(key),
   }
 }
 

@@ -33,13 +33,7 @@ interface PoolReplacement {
   poolId: string | undefined
 }
 
-export interface DomainAddressChanges {
-  assign(domain: Domain, ip: string): Promise<void>
-  /** An address, whose place another one may take, or `all`. */
-  remove(domain: Domain, ip: string, replacement: string | undefined): Promise<void>
-  link(domain: Domain, poolId: string): Promise<void>
-  unlink(domain: Domain, replacement: PoolReplacement): Promise<void>
-}
+export type DomainAddressChanges = ReturnType<typeof createDomainAddresses>
 
 export const ALL = 'all'
 
@@ -52,7 +46,7 @@ export const linkedPool = (book: AddressBook, domain: Domain): string | null => 
   return id !== null && poolFor(book, accountId, id) !== null ? id : null
 }
 
-export function createDomainAddresses(parts: DomainAddressParts): DomainAddressChanges {
+export function createDomainAddresses(parts: DomainAddressParts) {
   const { known, domains } = parts
 
   async function change(
@@ -72,7 +66,7 @@ export function createDomainAddresses(parts: DomainAddressParts): DomainAddressC
   }
 
   return {
-    assign: (domain, text) =>
+    assign: (domain: Domain, text: string) =>
       change(domain, async (tx, present, book) => {
         if (linkedPool(book, present) !== null) throw isLinked()
         const { accountId } = present
@@ -80,7 +74,8 @@ export function createDomainAddresses(parts: DomainAddressParts): DomainAddressC
           text === SHARED ? await leastUsedShared(tx, book, accountId) : ownAddress(book, accountId, text).ip
         return withAddress(book, present, ip)
       }),
-    remove: (domain, text, replacement) =>
+    /** An address, whose place another one may take, or `all`. */
+    remove: (domain: Domain, text: string, replacement: string | undefined) =>
       change(domain, async (tx, present, book) => {
         if (linkedPool(book, present) !== null) throw isLinked()
         if (text === ALL) return { ips: [], poolId: null }
@@ -95,12 +90,12 @@ export function createDomainAddresses(parts: DomainAddressParts): DomainAddressC
         if (all.includes(ip)) throw new BadRequest('replacement must be another IP')
         return { ips: await completed(tx, book, accountId, all), poolId: null }
       }),
-    link: (domain, poolId) =>
+    link: (domain: Domain, poolId: string) =>
       change(domain, async (tx, { accountId }, book) => {
         await checkLinkable(tx, book, accountId, poolId)
         return { ips: null, poolId }
       }),
-    unlink: (domain, { ip, poolId }) =>
+    unlink: (domain: Domain, { ip, poolId }: PoolReplacement) =>
       change(domain, async (tx, present, book) => {
         if ((ip === undefined) === (poolId === undefined))
           throw new BadRequest('exactly one of ip and pool_id must be provided')

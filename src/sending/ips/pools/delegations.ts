@@ -15,12 +15,7 @@ interface Delegation {
 }
 
 /** All throw Forbidden for a subaccount, NotFound for a pool or subaccount that is not the caller's. */
-export interface Delegations {
-  /** Resolves a reference id. */
-  add(accountId: string, given: Delegation): Promise<string>
-  remove(accountId: string, given: Delegation): Promise<string>
-  list(accountId: string): Promise<Delegation[]>
-}
+export type Delegations = ReturnType<typeof createDelegations>
 
 interface DelegationParts extends Pick<Core, 'store' | 'clock' | 'accounts'> {
   known: KnownAddresses
@@ -30,7 +25,7 @@ interface DelegationParts extends Pick<Core, 'store' | 'clock' | 'accounts'> {
 /** As many subaccounts with a pool as one answer names. */
 const LIST_MAX = 10_000
 
-export function createDelegations(parts: DelegationParts): Delegations {
+export function createDelegations(parts: DelegationParts) {
   const { store, clock, known, accounts, tasks } = parts
 
   async function checkParent(accountId: string): Promise<void> {
@@ -54,7 +49,8 @@ export function createDelegations(parts: DelegationParts): Delegations {
     } as const)
 
   return {
-    async add(accountId, given) {
+    /** Resolves a reference id. */
+    async add(accountId: string, given: Delegation): Promise<string> {
       await checkParent(accountId)
       const { poolId, subaccountId } = given
       const former = await known.change(async (tx) => {
@@ -70,7 +66,7 @@ export function createDelegations(parts: DelegationParts): Delegations {
       if (former === undefined || former === poolId) return newReference(clock)
       return leave(accountId, { poolId: former, subaccountId })
     },
-    async remove(accountId, given) {
+    async remove(accountId: string, given: Delegation): Promise<string> {
       await checkParent(accountId)
       const { poolId, subaccountId } = given
       await known.change(async (tx) => {
@@ -83,7 +79,7 @@ export function createDelegations(parts: DelegationParts): Delegations {
       })
       return leave(accountId, given)
     },
-    async list(accountId) {
+    async list(accountId: string): Promise<Delegation[]> {
       await checkParent(accountId)
       const rows = await store.db
         .selectFrom('ip_pool_delegations')

@@ -3,6 +3,7 @@ import type { Transaction } from 'kysely'
 import { randomHex } from '../../../base/ids.ts'
 import { BadRequest, NotFound } from '../../../base/process/errors.ts'
 import type { Core } from '../../../core.ts'
+import { countOf } from '../../../platform/store/count.ts'
 import type { Schema } from '../../../platform/store/schema.ts'
 import type { Store } from '../../../platform/store/store.ts'
 import type { Domain } from '../../domains/domain.ts'
@@ -34,25 +35,7 @@ interface PoolChange {
 }
 
 /** All throw NotFound for a pool that the account has not. Strings that are resolved are reference ids. */
-export interface Pools {
-  list(accountId: string): Promise<PoolRow[]>
-  read(accountId: string, id: string): Promise<PoolRow>
-  domains(
-    pool: PoolRow,
-    accountId: string,
-    after: string,
-    limit: number,
-  ): Promise<{ id: string; name: string }[]>
-  create(accountId: string, name: string, description: string, ips: readonly string[]): Promise<string>
-  edit(accountId: string, id: string, change: PoolChange): Promise<void>
-  addIps(accountId: string, id: string, ips: readonly string[]): Promise<string>
-  removeIp(accountId: string, id: string, ip: string): Promise<string>
-  remove(
-    accountId: string,
-    id: string,
-    to: { ip: string | undefined; poolId: string | undefined },
-  ): Promise<string>
-}
+export type Pools = ReturnType<typeof createPools>
 
 interface PoolParts extends Pick<Core, 'store' | 'clock' | 'domains'> {
   known: KnownAddresses
@@ -67,7 +50,7 @@ const DOMAINS_MAX = 1_000
 const NAME_LENGTH_MAX = 255
 const TEXT_LENGTH_MAX = 1_000
 
-export function createPools(parts: PoolParts): Pools {
+export function createPools(parts: PoolParts) {
   const { store, clock, known, domains } = parts
   const inheritedOf = (accountId: string) => known.book().inherited.get(accountId)
   const now = () => Math.floor(clock.now())
@@ -86,11 +69,11 @@ export function createPools(parts: PoolParts): Pools {
   }
 
   return {
-    list: (accountId) => poolsOf(store.db, accountId, inheritedOf(accountId)),
-    read: (accountId, id) => knownPool(store.db, known.book(), accountId, id),
-    domains: ({ id, isInherited }, accountId, after, limit) =>
+    list: (accountId: string) => poolsOf(store.db, accountId, inheritedOf(accountId)),
+    read: (accountId: string, id: string) => knownPool(store.db, known.book(), accountId, id),
+    domains: ({ id, isInherited }: PoolRow, accountId: string, after: string, limit: number) =>
       linkedDomains(store.db, id, isInherited ? accountId : null, after, limit),
-    create(accountId, name, description, ips) {
+    create(accountId: string, name: string, description: string, ips: readonly string[]): Promise<string> {
       checkTexts(name, description)
       const id = randomHex(12)
       return known.change(async (tx) => {
@@ -103,7 +86,7 @@ export function createPools(parts: PoolParts): Pools {
         return id
       })
     },
-    async edit(accountId, id, change) {
+    async edit(accountId: string, id: string, change: PoolChange): Promise<void> {
       if (change.linkDomains.length + change.unlinkDomains.length > DOMAINS_MAX)
         throw new BadRequest(`at most ${DOMAINS_MAX} domains may be changed by one call`)
       const changed = await known.change(async (tx) => {
@@ -123,21 +106,25 @@ export function createPools(parts: PoolParts): Pools {
       })
       for (const domain of changed) domains.changed(domain)
     },
-    async addIps(accountId, id, ips) {
+    async addIps(accountId: string, id: string, ips: readonly string[]): Promise<string> {
       await known.change(async (tx) => {
         await ownPool(tx, known.book(), accountId, id)
         await addMembers(tx, accountId, id, ips)
       })
       return newReference(clock)
     },
-    async removeIp(accountId, id, ip) {
+    async removeIp(accountId: string, id: string, ip: string): Promise<string> {
       await known.change(async (tx) => {
         await removeMembers(tx, known.book(), accountId, await ownPool(tx, known.book(), accountId, id), [ip])
         await checkNotEmpty(tx, known.book(), accountId, id)
       })
       return newReference(clock)
     },
-    async remove(accountId, id, to) {
+    async remove(
+      accountId: string,
+      id: string,
+      to: { ip: string | undefined; poolId: string | undefined },
+    ): Promise<string> {
       const replacement = await known.change(async (tx) =>
         replacementOf(tx, known.book(), accountId, await ownPool(tx, known.book(), accountId, id), to),
       )
@@ -229,12 +216,8 @@ async function replacementOf(
 
 /** @throws BadRequest at the limit */
 async function checkRoom(tx: Tx, accountId: string): Promise<void> {
-  const { count } = await tx
-    .selectFrom('ip_pools')
-    .select((eb) => eb.fn.countAll<number>().as('count'))
-    .where('account_id', '=', accountId)
-    .executeTakeFirstOrThrow()
-  if (Number(count) >= POOLS_MAX) throw new BadRequest(`The account has its maximum of ${POOLS_MAX} IP pools`)
+  const count = await countOf(tx.selectFrom('ip_pools').where('account_id', '=', accountId))
+  if (count >= POOLS_MAX) throw new BadRequest(`The account has its maximum of ${POOLS_MAX} IP pools`)
 }
 
 async function ownDomains(tx: Tx, accountId: string, names: readonly string[]): Promise<Domain[]> {

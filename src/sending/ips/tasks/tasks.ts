@@ -5,7 +5,6 @@
 import { newId } from '../../../base/ids.ts'
 import type { Clock } from '../../../base/time/clock.ts'
 import type { Core } from '../../../core.ts'
-import type { Job } from '../../../platform/jobs/job.ts'
 import { createTaskSteps, taskJob } from '../../../platform/jobs/stepped-task.ts'
 import type { IpTaskRow } from '../../../platform/store/schema.ts'
 import type { Domain } from '../../domains/domain.ts'
@@ -14,11 +13,7 @@ import { type StepParts, steps, type Task } from './task-steps.ts'
 
 const TABLE = { name: 'ip_tasks', key: 'id', open: 'TRUE', turn: 'updated_at', lease: null } as const
 
-export interface IpTasks {
-  /** Begins it; resolves its reference id. */
-  add(accountId: string, task: Task): Promise<string>
-  readonly job: Job
-}
+export type IpTasks = ReturnType<typeof createIpTasks>
 
 interface TaskParts extends StepParts, Pick<Core, 'store' | 'clock' | 'log' | 'domains'> {
   owner: string
@@ -28,7 +23,7 @@ interface TaskParts extends StepParts, Pick<Core, 'store' | 'clock' | 'log' | 'd
 /** The reference id of work that is done at once. */
 export const newReference = (clock: Clock): string => newId(clock.now())
 
-export function createIpTasks(parts: TaskParts): IpTasks {
+export function createIpTasks(parts: TaskParts) {
   const { store, clock, log, known, domains } = parts
   const { runOne } = createTaskSteps<IpTaskRow>(parts, TABLE, runStep)
   const job = taskJob('ip-tasks', runOne, 'database')
@@ -53,7 +48,8 @@ export function createIpTasks(parts: TaskParts): IpTasks {
 
   return {
     job,
-    async add(accountId, { kind, ...params }) {
+    /** Begins it; resolves its reference id. */
+    async add(accountId: string, { kind, ...params }: Task): Promise<string> {
       const id = newReference(clock)
       const now = Math.floor(clock.now())
       await store.db

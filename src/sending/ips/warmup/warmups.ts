@@ -24,25 +24,7 @@ import { removeWarmups } from './removal.ts'
 
 type Tx = Transaction<Schema>
 
-export interface Warmups {
-  list(accountId: string, after: string, limit: number): Promise<IpWarmupRow[]>
-  /** @throws NotFound */
-  read(accountId: string, ip: string): Promise<IpWarmupRow>
-  /** @throws BadRequest when it is in progress */
-  start(accountId: string, ip: string): Promise<void>
-  /** @throws NotFound when there is none */
-  cancel(accountId: string, ip: string): Promise<void>
-  /**
-   * While it is paused no stage is completed; what the present one allows is sent.
-   * @throws NotFound when there is none, BadRequest when it is so already
-   */
-  setPaused(accountId: string, ip: string, isPaused: boolean): Promise<void>
-  /** By the name of the provider. */
-  providersOf(ip: string): Promise<IpWarmupProviderRow[]>
-  /** Starts those of addresses that were requested for it and are used for the first time. */
-  assigned(tx: Tx, accountId: string, ips: readonly string[]): Promise<void>
-  readonly job: Job
-}
+export type Warmups = ReturnType<typeof createWarmups>
 
 interface WarmupParts extends Pick<Core, 'store' | 'clock' | 'log' | 'accounts'> {
   known: KnownAddresses
@@ -56,10 +38,11 @@ const BATCH = 100
 
 const warmupNotFound = () => new NotFound('warmup not found')
 
-export function createWarmups(parts: WarmupParts): Warmups {
+export function createWarmups(parts: WarmupParts) {
   const { store, clock, known } = parts
   const now = () => Math.floor(clock.now())
 
+  /** @throws NotFound */
   async function read(accountId: string, text: string): Promise<IpWarmupRow> {
     const { ip } = ownAddress(known.book(), accountId, text)
     const row = await store.db.selectFrom('ip_warmups').selectAll().where('ip', '=', ip).executeTakeFirst()
@@ -68,7 +51,7 @@ export function createWarmups(parts: WarmupParts): Warmups {
   }
 
   return {
-    list: (accountId, after, limit) =>
+    list: (accountId: string, after: string, limit: number): Promise<IpWarmupRow[]> =>
       store.db
         .selectFrom('ip_warmups')
         .selectAll()
@@ -78,7 +61,8 @@ export function createWarmups(parts: WarmupParts): Warmups {
         .limit(limit)
         .execute(),
     read,
-    async start(accountId, text) {
+    /** @throws BadRequest when it is in progress */
+    async start(accountId: string, text: string): Promise<void> {
       const { ip } = ownAddress(known.book(), accountId, text)
       const volume = await volumeSent(parts, accountId, ip)
       await known.change(async (tx) => {
@@ -91,11 +75,16 @@ export function createWarmups(parts: WarmupParts): Warmups {
           .execute()
       })
     },
-    async cancel(accountId, text) {
+    /** @throws NotFound when there is none */
+    async cancel(accountId: string, text: string): Promise<void> {
       const { ip } = await read(accountId, text)
       await known.change((tx) => removeWarmups(tx, { ip }))
     },
-    async setPaused(accountId, text, isPaused) {
+    /**
+     * While it is paused no stage is completed; what the present one allows is sent.
+     * @throws NotFound when there is none, BadRequest when it is so already
+     */
+    async setPaused(accountId: string, text: string, isPaused: boolean): Promise<void> {
       const { ip } = await read(accountId, text)
       await known.change(async (tx) => {
         if (await setPausedAt(tx, ip, isPaused ? now() : null)) return
@@ -103,14 +92,16 @@ export function createWarmups(parts: WarmupParts): Warmups {
         throw new BadRequest(isPaused ? 'warmup is already paused' : 'warmup is not paused')
       })
     },
-    providersOf: (ip) =>
+    /** By the name of the provider. */
+    providersOf: (ip: string): Promise<IpWarmupProviderRow[]> =>
       store.db
         .selectFrom('ip_warmup_providers')
         .selectAll()
         .where('ip', '=', ip)
         .orderBy('provider')
         .execute(),
-    async assigned(tx, accountId, ips) {
+    /** Starts those of addresses that were requested for it and are used for the first time. */
+    async assigned(tx: Tx, accountId: string, ips: readonly string[]): Promise<void> {
       if (ips.length === 0) return
       const fresh = await tx
         .updateTable('ips')

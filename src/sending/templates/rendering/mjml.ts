@@ -11,11 +11,7 @@ import { MINUTE_MS } from '../../../base/time/durations.ts'
 
 export type MjmlResult = { kind: 'compiled'; html: string } | { kind: 'failed'; why: string }
 
-export interface MjmlCompiler {
-  /** @throws Unavailable when closed or when too many wait */
-  compile(source: string): Promise<MjmlResult>
-  close(): Promise<void>
-}
+export type MjmlCompiler = ReturnType<typeof createMjmlCompiler>
 
 const WAITING_MAX = 50
 /** Processor time of the thread: a newsletter takes 20 to 200 ms once it is warm. */
@@ -29,12 +25,9 @@ const YOUNG_MAX_MB = 24
 /** `mj-include` would read files (templates.md rule 27); mjml itself is set to ignore it, which hides it. */
 const INCLUDE = /<\s*mj-include/i
 
-interface Thread {
-  worker: Worker
-  compile(source: string): Promise<MjmlResult>
-}
+type Thread = Awaited<ReturnType<typeof startThread>>
 
-export function createMjmlCompiler(): MjmlCompiler {
+export function createMjmlCompiler() {
   let thread: Promise<Thread> | null = null
   let tail: Promise<unknown> = Promise.resolve()
   let waiting = 0
@@ -68,7 +61,8 @@ export function createMjmlCompiler(): MjmlCompiler {
   }
 
   return {
-    async compile(source) {
+    /** @throws Unavailable when closed or when too many wait */
+    async compile(source: string): Promise<MjmlResult> {
       if (INCLUDE.test(source)) return { kind: 'failed', why: 'mj-include is not supported' }
       if (waiting >= WAITING_MAX) throw new Unavailable()
       waiting++
@@ -76,7 +70,7 @@ export function createMjmlCompiler(): MjmlCompiler {
       tail = turn.catch(() => {})
       return turn.finally(() => waiting--)
     },
-    async close() {
+    async close(): Promise<void> {
       closed = true
       await end()
       await tail
@@ -89,7 +83,7 @@ const TOO_LONG = 'MJML takes too long'
 /** The document was too much for the thread, which was ended. */
 class Stopped extends Error {}
 
-async function startThread(): Promise<Thread> {
+async function startThread() {
   const worker = new Worker(join(import.meta.dirname, 'mjml-worker.ts'), {
     env: {},
     resourceLimits: { maxOldGenerationSizeMb: MEMORY_MAX_MB, maxYoungGenerationSizeMb: YOUNG_MAX_MB },
@@ -104,7 +98,7 @@ async function startThread(): Promise<Thread> {
   worker.unref()
   return {
     worker,
-    async compile(source) {
+    async compile(source: string): Promise<MjmlResult> {
       worker.ref()
       const begunMs = await cpuMsOf(worker)
       let isOver = false

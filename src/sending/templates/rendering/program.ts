@@ -42,12 +42,7 @@ export class LimitReached extends Error {
   }
 }
 
-export interface Program {
-  /** How much was compiled: each part takes about 500 bytes. */
-  parts: number
-  /** `marked`: writes `{{name}}` for what is missing, for a preview. @throws LimitReached */
-  run(variables: unknown, missing: Set<string> | null, marked?: boolean): string
-}
+export type Program = ReturnType<typeof compileParsed>
 
 /** The position of an `each` block in its list; `outer` is that of the enclosing block. */
 interface Loop {
@@ -82,12 +77,14 @@ export const compileProgram = (source: string, { escaped }: { escaped: boolean }
   compileParsed(parseTemplate(source), { escaped })
 
 /** The same of a text that is parsed: parsing takes most of the time. @throws TemplateFault */
-export function compileParsed(parsed: hbs.AST.Program, { escaped }: { escaped: boolean }): Program {
+export function compileParsed(parsed: hbs.AST.Program, { escaped }: { escaped: boolean }) {
   const compiler = new Compiler(escaped)
   const body = compiler.program(parsed, 1)
   return {
+    /** How much was compiled: each part takes about 500 bytes. */
     parts: compiler.parts,
-    run(variables, missing, marked = false) {
+    /** `marked`: writes `{{name}}` for what is missing, for a preview. @throws LimitReached */
+    run(variables: unknown, missing: Set<string> | null, marked = false): string {
       const run = new Run(variables, missing, marked)
       body(run, { context: variables, outer: null, loop: null, named: null })
       return run.result()

@@ -7,16 +7,10 @@ import { hash } from 'node:crypto'
 import { bytesToId } from '../../../base/ids.ts'
 import type { Clock } from '../../../base/time/clock.ts'
 import { DAY_MS } from '../../../base/time/durations.ts'
+import { removeRows } from '../../../platform/store/commits.ts'
 import type { Statement, Store } from '../../../platform/store/store.ts'
 
-export interface StoredLinks {
-  /** Stores the URLs and resolves to their ids, in the same order, once they are on disk. */
-  keep(accountId: string, urls: readonly string[]): Promise<string[]>
-  /** The URL stored under an id, or null. */
-  urlOf(linkId: string): Promise<string | null>
-  /** Removes links that no message has used for 400 days. */
-  removeOld(): Promise<void>
-}
+export type StoredLinks = ReturnType<typeof createStoredLinks>
 
 /** A link works for at least a year after sending (tracking.md rule 9), plus a month's margin. */
 export const KEPT_MS = 400 * DAY_MS
@@ -25,14 +19,9 @@ const REMEMBERED_MAX = 20_000
 const ID_BYTES = 16
 /** Statements in one unit, which keeps the writer busy for some milliseconds. */
 const KEEP_CHUNK = 200
-/** Rows in one transaction, and transactions in one run; the next run continues. */
-const REMOVE_CHUNK = 1_000
-const REMOVE_CHUNKS_MAX = 1_000
 
 const KEEP = `INSERT INTO tracking_links (id, account_id, url, created_at, used_at) VALUES (?, ?, ?, ?, ?)
   ON CONFLICT (id) DO UPDATE SET used_at = excluded.used_at WHERE tracking_links.used_at < excluded.used_at`
-const REMOVE = `DELETE FROM tracking_links WHERE id IN
-  (SELECT id FROM tracking_links WHERE used_at < ? ORDER BY used_at LIMIT ${REMOVE_CHUNK})`
 
 /** The id of a URL of an account: SHA-256 cut to 128 bits. */
 export function linkIdOf(accountId: string, url: string): string {
@@ -40,7 +29,7 @@ export function linkIdOf(accountId: string, url: string): string {
   return bytesToId(digest.subarray(0, ID_BYTES))
 }
 
-export function createStoredLinks(store: Store, clock: Clock): StoredLinks {
+export function createStoredLinks(store: Store, clock: Clock) {
   /** By id: the day that its row was last marked with. */
   const known = new Map<string, number>()
 
@@ -56,7 +45,8 @@ export function createStoredLinks(store: Store, clock: Clock): StoredLinks {
   }
 
   return {
-    async keep(accountId, urls) {
+    /** Stores the URLs and resolves to their ids, in the same order, once they are on disk. */
+    async keep(accountId: string, urls: readonly string[]): Promise<string[]> {
       const now = Math.floor(clock.now())
       const day = now - (now % DAY_MS)
       const links = urls.map((url) => ({ id: linkIdOf(accountId, url), url }))
@@ -71,7 +61,8 @@ export function createStoredLinks(store: Store, clock: Clock): StoredLinks {
       remember([...fresh.keys()], day)
       return links.map(({ id }) => id)
     },
-    async urlOf(linkId) {
+    /** The URL stored under an id, or null. */
+    async urlOf(linkId: string): Promise<string | null> {
       const row = await store.db
         .selectFrom('tracking_links')
         .select('url')
@@ -79,12 +70,10 @@ export function createStoredLinks(store: Store, clock: Clock): StoredLinks {
         .executeTakeFirst()
       return row?.url ?? null
     },
-    async removeOld() {
-      const before = Math.floor(clock.now() - KEPT_MS)
-      for (let chunk = 0; chunk < REMOVE_CHUNKS_MAX; chunk++) {
-        const [result] = await store.commit([{ sql: REMOVE, values: [before] }])
-        if ((result?.affected ?? 0) < REMOVE_CHUNK) return
-      }
+    /** Removes links that no message has used for 400 days. */
+    removeOld(signal?: AbortSignal): Promise<void> {
+      const old = { where: 'used_at < ? ORDER BY used_at', values: [Math.floor(clock.now() - KEPT_MS)] }
+      return removeRows(store, { from: 'tracking_links', key: 'id', ...old }, signal)
     },
   }
 }

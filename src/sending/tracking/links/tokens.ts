@@ -39,24 +39,7 @@ export interface Unsubscription {
   deliveryId: string
 }
 
-export interface Tokens {
-  open(deliveryId: string): string
-  /** The delivery, or null for a token that was not issued here. */
-  readOpen(token: string): string | null
-  click(deliveryId: string, target: ClickTarget): string
-  readClick(token: string): { deliveryId: string; target: ClickTarget } | null
-  unsubscribe(unsubscription: Unsubscription): string
-  readUnsubscribe(token: string): Unsubscription | null
-  /**
-   * For `unsub+<token>@domain`: base 32, letter case folded, the whole local part at most 64 octets
-   * (RFC 5321 section 4.5.3.1.1); names a delivery and a scope.
-   */
-  unsubscribeAddress(deliveryId: string, scope: Unsubscription['scope']): string
-  /** For the link of a confirmation mail; names a pending member of a list. */
-  confirm(pendingId: string): string
-  readConfirm(token: string): string | null
-  readUnsubscribeAddress(token: string): { deliveryId: string; scope: Unsubscription['scope'] } | null
-}
+export type Tokens = ReturnType<typeof createTokens>
 
 /** The part before the token of an unsubscribe address. */
 export const UNSUBSCRIBE_PREFIX = 'unsub+'
@@ -82,7 +65,7 @@ const SCOPES: readonly Unsubscription['scope'][] = ['domain', 'tags', 'list']
  * `pod`: stands before the tokens of links (`withPod`); MACs do not cover it, since it says only where they are read.
  * @throws RangeError when creating a token for a text that is no delivery id or link id, or is too long
  */
-export function createTokens(sealer: Pick<Sealer, 'key'>, pod: string | null = null): Tokens {
+export function createTokens(sealer: Pick<Sealer, 'key'>, pod: string | null = null) {
   const macKey = sealer.key('tracking')
   const sealing = { mac: sealer.key('unsubscribe-mac'), cipher: sealer.key('unsubscribe-cipher') }
   const idBytes = rememberLast(idBytesOf)
@@ -109,39 +92,45 @@ export function createTokens(sealer: Pick<Sealer, 'key'>, pod: string | null = n
     macOf(macKey, Buffer.concat([Buffer.of(KIND.unsubscribeAddress), named]))
 
   return {
-    open: (deliveryId) => authenticated(KIND.open, deliveryId, ''),
-    readOpen(token) {
+    open: (deliveryId: string) => authenticated(KIND.open, deliveryId, ''),
+    /** The delivery, or null for a token that was not issued here. */
+    readOpen(token: string): string | null {
       const read = authentic(token)
       return read?.kind === KIND.open ? read.deliveryId : null
     },
-    click: (deliveryId, target) =>
+    click: (deliveryId: string, target: ClickTarget) =>
       'url' in target
         ? authenticated(KIND.clickUrl, deliveryId, target.url)
         : authenticated(KIND.clickLink, deliveryId, idBytesOf(target.linkId)),
-    readClick(token) {
+    readClick(token: string): { deliveryId: string; target: ClickTarget } | null {
       const read = authentic(token)
       if (!read) return null
       const { kind, deliveryId, data } = read
       if (kind === KIND.clickUrl) return { deliveryId, target: { url: data.toString() } }
       return kind === KIND.clickLink ? { deliveryId, target: { linkId: bytesToId(data) } } : null
     },
-    confirm: (pendingId) => authenticated(KIND.confirm, pendingId, ''),
-    readConfirm(token) {
+    /** For the link of a confirmation mail; names a pending member of a list. */
+    confirm: (pendingId: string) => authenticated(KIND.confirm, pendingId, ''),
+    readConfirm(token: string): string | null {
       const read = authentic(token)
       return read?.kind === KIND.confirm && read.data.length === 0 ? read.deliveryId : null
     },
-    unsubscribe: (unsubscription) =>
+    unsubscribe: (unsubscription: Unsubscription) =>
       withPod(pod, toText(sealDeterministic(sealing, writeUnsubscription(unsubscription)))),
-    readUnsubscribe(token) {
+    readUnsubscribe(token: string): Unsubscription | null {
       const bytes = fromText(withoutPod(token))
       const plain = bytes && openDeterministic(sealing, bytes)
       return plain && readUnsubscription(plain)
     },
-    unsubscribeAddress(deliveryId, scope) {
+    /**
+     * For `unsub+<token>@domain`: base 32, letter case folded, the whole local part at most 64 octets
+     * (RFC 5321 section 4.5.3.1.1); names a delivery and a scope.
+     */
+    unsubscribeAddress(deliveryId: string, scope: Unsubscription['scope']): string {
       const named = Buffer.concat([Buffer.of(SCOPES.indexOf(scope)), idBytes(deliveryId)])
       return toBase32(Buffer.concat([named, addressMac(named)]))
     },
-    readUnsubscribeAddress(token) {
+    readUnsubscribeAddress(token: string): { deliveryId: string; scope: Unsubscription['scope'] } | null {
       const bytes = token.length <= TOKEN_LENGTH_MAX ? fromBase32(token) : null
       if (bytes?.length !== DATA_AT + MAC_BYTES) return null
       const named = bytes.subarray(0, DATA_AT)

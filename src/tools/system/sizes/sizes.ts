@@ -9,7 +9,7 @@ import { createSideThread } from '../../../base/flow/side-thread.ts'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../base/time/durations.ts'
 import { type Sample, trendPerMs } from '../../../base/time/trend.ts'
 import type { Core } from '../../../core.ts'
-import { createJob, type Job } from '../../../platform/jobs/job.ts'
+import { createJob } from '../../../platform/jobs/job.ts'
 import { BLOB_FOLDER, DATABASE_FILE } from '../../../platform/store/blobs/data-folder.ts'
 import { insert, type Store } from '../../../platform/store/store.ts'
 import type { SIZE_FUNCTIONS, TableSize } from './sizes-thread.ts'
@@ -20,13 +20,6 @@ export interface SizesReport {
   measuredAt: number
   kinds: { kind: StoredKind; bytes: number; rows: number; growthPerDay: number | null }[]
   disk: { freeBytes: number; growthPerDay: number | null; fullAt: number | null }
-}
-
-interface Sizes {
-  job: Job
-  /** Null: nothing was measured yet. */
-  read(): Promise<SizesReport | null>
-  close(): Promise<void>
 }
 
 type Measured = Map<SizeKind, { bytes: number; rows: number }>
@@ -51,7 +44,7 @@ const POSTGRES_SIZES = `SELECT coalesce(parents.relname, tables.relname) AS name
 
 const NEWEST = 'SELECT max(at) AS at FROM size_samples WHERE node = ?'
 
-export function createSizes({ store, config, clock, space }: Core): Sizes {
+export function createSizes({ store, config, clock, space }: Core) {
   const node = hostname()
   const thread = createSideThread<typeof SIZE_FUNCTIONS>(join(import.meta.dirname, 'sizes-thread.ts'), {
     callMsMax: MEASURE_MS_MAX,
@@ -109,7 +102,8 @@ export function createSizes({ store, config, clock, space }: Core): Sizes {
 
   return {
     job: createJob({ name: 'sizes', everyMs: DAY_MS, scope: 'database', work: sample }),
-    async read() {
+    /** Null: nothing was measured yet. */
+    async read(): Promise<SizesReport | null> {
       const [newest] = await store.read({ sql: NEWEST, values: [node] })
       const newestAt = Number(newest?.['at'] ?? 0)
       if (known?.measuredAt !== newestAt) known = await readSamples()

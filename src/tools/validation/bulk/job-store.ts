@@ -1,6 +1,7 @@
 /** The rows of jobs and their addresses. */
 import { createHash } from 'node:crypto'
 import { type RowParts, removeIndexedRows } from '../../../platform/store/account-rows.ts'
+import { countOf } from '../../../platform/store/count.ts'
 import type { ValidationAddressRow, ValidationJobRow } from '../../../platform/store/schema.ts'
 import {
   insertMany,
@@ -108,14 +109,13 @@ export async function listJobs(
 }
 
 export async function countJobs(store: Store, accountId: string, kind: JobKind): Promise<number> {
-  const { total } = await store.db
-    .selectFrom('validation_jobs')
-    .select((eb) => eb.fn.countAll<number>().as('total'))
-    .where('account_id', '=', accountId)
-    .where('kind', '=', kind)
-    .where('status', '<>', 'deleted')
-    .executeTakeFirstOrThrow()
-  return Number(total)
+  return countOf(
+    store.db
+      .selectFrom('validation_jobs')
+      .where('account_id', '=', accountId)
+      .where('kind', '=', kind)
+      .where('status', '<>', 'deleted'),
+  )
 }
 
 /** Frees the name of a job and has its rows removed. */

@@ -1,8 +1,8 @@
 /** Removes expired counters (tags-stats.md section 6), and those of deleted domains and accounts. */
 
 import { DAY_MS } from '../../../base/time/durations.ts'
-import { commitInChunks } from '../../../platform/store/commits.ts'
-import type { Statement, Store } from '../../../platform/store/store.ts'
+import { commitInChunks, removeRows } from '../../../platform/store/commits.ts'
+import type { Store } from '../../../platform/store/store.ts'
 import { followedPosition } from '../../events/follower.ts'
 import { UNIQUE_FOR_MS } from '../unique-visits.ts'
 import { ROW_KEY, WAIT_FOR_COUNTING } from './figure-rows.ts'
@@ -24,13 +24,10 @@ const OLD_FIGURES = `DELETE FROM figures WHERE (${ROW_KEY}) IN
   (SELECT ${ROW_KEY} FROM figure_scopes CROSS JOIN figures
    WHERE no > ? AND no <= ? AND scope = no AND split = ? AND unit = ? AND start_at < ? LIMIT ${CHUNK})`
 const SCOPES = 200
-const OLD_VISITS = `DELETE FROM counted_visits WHERE visit IN
-  (SELECT visit FROM counted_visits WHERE counted_at < ? LIMIT ${CHUNK})`
-const OF_SCOPE = `DELETE FROM figures WHERE (${ROW_KEY}) IN
-  (SELECT ${ROW_KEY} FROM figures WHERE scope = ? LIMIT ${CHUNK})`
-const PACK_KEY = 'scope, unit, start_at, part'
-const PACKS_OF_SCOPE = `DELETE FROM figure_packs WHERE (${PACK_KEY}) IN
-  (SELECT ${PACK_KEY} FROM figure_packs WHERE scope = ? LIMIT ${CHUNK})`
+const ROWS_OF_SCOPE = [
+  { from: 'figures', key: ROW_KEY },
+  { from: 'figure_packs', key: 'scope, unit, start_at, part' },
+] as const
 
 /** Stops early when `signal` aborts; the next run continues. `now`: Unix milliseconds. */
 export async function removeOldCounters(store: Store, now: number, signal?: AbortSignal): Promise<void> {
@@ -46,10 +43,12 @@ export async function removeOldCounters(store: Store, now: number, signal?: Abor
     for (const { name } of SPLITS.filter((split) => split.name !== 'all'))
       for (const unit of ['hour', 'day', 'week'] as const) {
         const limits = [scope, scope + SCOPES, SPLIT_NUMBERS[name], UNIT_NUMBERS[unit]]
-        await inChunks(store, { sql: OLD_FIGURES, values: [...limits, Math.floor(before[unit])] }, signal)
+        const values = [...limits, Math.floor(before[unit])]
+        await commitInChunks(store, { sql: OLD_FIGURES, values }, CHUNK, signal)
       }
   const counted = Math.min(now, await countedUpTo(store))
-  await inChunks(store, { sql: OLD_VISITS, values: [Math.floor(counted - VISITS_KEPT_MS)] }, signal)
+  const old = { where: 'counted_at < ?', values: [Math.floor(counted - VISITS_KEPT_MS)] }
+  await removeRows(store, { from: 'counted_visits', key: 'visit', ...old }, signal)
 }
 
 /** The approximate time up to which events are counted, in Unix milliseconds; with a backlog it may be long ago. */
@@ -78,7 +77,7 @@ export async function removeFiguresOf(
   const [found] = await store.read({ sql, values: [accountId, name] })
   if (!found) return
   const scope = Number(found['no'])
-  for (const remove of [OF_SCOPE, PACKS_OF_SCOPE]) await inChunks(store, { sql: remove, values: [scope] })
+  for (const rows of ROWS_OF_SCOPE) await removeRows(store, { ...rows, where: 'scope = ?', values: [scope] })
   await store.commit([
     { sql: WAIT_FOR_COUNTING, values: [] },
     { sql: 'DELETE FROM figures WHERE scope = ?', values: [scope] },
@@ -86,6 +85,3 @@ export async function removeFiguresOf(
     { sql: 'DELETE FROM figure_scopes WHERE no = ?', values: [scope] },
   ])
 }
-
-const inChunks = (store: Store, remove: Statement, signal?: AbortSignal) =>
-  commitInChunks(store, remove, CHUNK, signal)

@@ -28,14 +28,7 @@ export interface ListedDomain {
   fault: string | null
 }
 
-export interface PostmasterTools {
-  /** @throws SourceFailure */
-  domains(): Promise<ListedDomain[]>
-  /** Days from `from` to `to`, first milliseconds of days. @throws SourceFailure */
-  days(domain: string, from: number, to: number): Promise<GmailDay[]>
-  /** @throws SourceFailure */
-  compliance(domain: string): Promise<Requirement[]>
-}
+export type PostmasterTools = Awaited<ReturnType<typeof openPostmasterTools>>
 
 /** Reads figures and compliance, and the list of domains. */
 const SCOPE =
@@ -59,7 +52,7 @@ const WORDS: StatusWords = {
 export async function openPostmasterTools(
   parts: { client: Pick<HttpClient, 'send'>; clock: Clock; signal: AbortSignal },
   { settings, secrets }: GoogleCredentials,
-): Promise<PostmasterTools> {
+) {
   const { client, clock, signal } = parts
   const token = await accessToken()
   const root = `${settings.api_url.replace(/\/+$/, '')}/v2`
@@ -121,7 +114,8 @@ export async function openPostmasterTools(
   }
 
   return {
-    async domains() {
+    /** @throws SourceFailure */
+    async domains(): Promise<ListedDomain[]> {
       const all: ListedDomain[] = []
       let pageToken = ''
       for (let page = 0; page < PAGES_MAX; page++) {
@@ -137,13 +131,15 @@ export async function openPostmasterTools(
       }
       return all
     },
-    async days(domain, from, to) {
+    /** Days from `from` to `to`, first milliseconds of days. @throws SourceFailure */
+    async days(domain: string, from: number, to: number): Promise<GmailDay[]> {
       const figures = await stats(domain, from, to, METRICS)
       const ids = loopIdsIn(figures)
       const loops = ids.length === 0 ? [] : await stats(domain, from, to, loopMetrics(ids))
       return daysOf([...figures, ...loops], ids)
     },
-    async compliance(domain) {
+    /** @throws SourceFailure */
+    async compliance(domain: string): Promise<Requirement[]> {
       const found = complianceIn(await call(`/domains/${domain}/complianceStatus`))
       if (found === null) throw malformed('the compliance of a domain')
       return found

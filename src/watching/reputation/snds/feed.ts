@@ -32,13 +32,6 @@ export interface SndsBlock {
   detail: string
 }
 
-export interface SndsFeed {
-  /** @throws SourceFailure */
-  day(day: number): Promise<SndsDay[]>
-  /** Blocked ranges. @throws SourceFailure */
-  blocks(): Promise<SndsBlock[]>
-}
-
 /** About 30,000 addresses. */
 const RESPONSE_BYTES = 4 * 1024 * 1024
 const TIME_MAX_MS = 30_000
@@ -57,7 +50,7 @@ const WORDS: StatusWords = {
 export function openSnds(
   parts: { client: Pick<HttpClient, 'send'>; clock: Clock; signal: AbortSignal },
   { settings, secrets }: SndsCredentials,
-): SndsFeed {
+) {
   const { client, clock, signal } = parts
 
   async function rowsAt(file: string, fields: Record<string, string>, columns: number): Promise<string[][]> {
@@ -76,10 +69,12 @@ export function openSnds(
   }
 
   return {
-    async day(day) {
+    /** @throws SourceFailure */
+    async day(day: number): Promise<SndsDay[]> {
       return daysIn(await rowsAt('data.aspx', { date: sndsDate(day) }, DAY_COLUMNS))
     },
-    async blocks() {
+    /** Blocked ranges. @throws SourceFailure */
+    async blocks(): Promise<SndsBlock[]> {
       return blocksIn(await rowsAt('ipStatus.aspx', {}, BLOCK_COLUMNS))
     },
   }
