@@ -136,6 +136,8 @@ export async function startTestService(
 
 /** Connections are kept, as those of `fetch` are. */
 const agent = new Agent({ keepAlive: true })
+/** Leaves out a mark of byte order, as `fetch` does. */
+const UTF8 = new TextDecoder()
 /** What `fetch` sends besides, but for compression. */
 const FETCH_HEADERS = {
   accept: '*/*',
@@ -173,7 +175,7 @@ async function exchange(url: string, call: Call): Promise<Pick<Answer, 'status' 
   const received = new Headers()
   for (let at = 0; at < response.rawHeaders.length; at += 2)
     received.append(response.rawHeaders[at] as string, response.rawHeaders[at + 1] as string)
-  return { status: response.statusCode as number, headers: received, text: Buffer.concat(parts).toString() }
+  return { status: response.statusCode as number, headers: received, text: UTF8.decode(Buffer.concat(parts)) }
 }
 
 function requestOf(method: string, { form, json, body, headers = {}, key = TEST_KEY }: CallOptions): Call {
