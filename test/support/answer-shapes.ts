@@ -43,11 +43,14 @@ function createCheck(faultsFile: string): Check {
     meta: false,
     validateSchema: false,
     addUsedSchema: false,
+    // Most run a few times: to optimise the code takes longer.
+    code: { optimize: false },
   })
   addFormats.default(ajv)
   const bySchema = new Map<string, ValidateFunction>()
   const compiled = new Map<string, ValidateFunction | string>()
   const told = new Set<string>()
+  const named = new Set<string>()
 
   function tell(fault: string): void {
     if (told.has(fault)) return
@@ -76,9 +79,19 @@ function createCheck(faultsFile: string): Check {
     const alike = JSON.stringify({ ...declared.schema, description: '' })
     const known = bySchema.get(alike)
     if (known !== undefined) return known
-    const made = ajv.compile({ ...closed(declared.schema), components: { schemas: eachClosed(schemas) } })
+    addNamed(schemas)
+    const made = ajv.compile(closed(declared.schema))
     bySchema.set(alike, made)
     return made
+  }
+
+  /** A named schema, which no other shares its name with (openapi.ts), is compiled once for all that refer to it. */
+  function addNamed(schemas: Readonly<Record<string, JsonSchema>>): void {
+    for (const [name, schema] of Object.entries(schemas)) {
+      if (named.has(name)) continue
+      named.add(name)
+      ajv.addSchema(closed(schema), name)
+    }
   }
 
   return ({ spec, status, contentType, body }) => {
@@ -102,13 +115,17 @@ function sentence({ instancePath, message, params, data }: ErrorObject): string 
   return `${instancePath || 'the answer'} ${message} ${JSON.stringify(params)}: ${value}`
 }
 
-/** The same schema, whose objects have no members but those that they declare. */
+const NAMED = '#/components/schemas/'
+
+/** The same schema, whose objects have no members but those that they declare. It refers to others by their bare names. */
 function closed(schema: JsonSchema): JsonSchema {
+  const { $ref } = schema
   const { properties, items, prefixItems, additionalProperties, anyOf } = schema as Partial<
     Record<string, JsonSchema>
   >
   return {
     ...schema,
+    ...(typeof $ref === 'string' && { $ref: $ref.replace(NAMED, '') }),
     ...(items && { items: closed(items) }),
     ...(Array.isArray(prefixItems) && { prefixItems: prefixItems.map(closed) }),
     ...(Array.isArray(anyOf) && { anyOf: anyOf.map(closed) }),

@@ -11,7 +11,7 @@ import { openSqlite } from '../../src/platform/store/sqlite/sqlite.ts'
 import type { Store } from '../../src/platform/store/store.ts'
 import { createResolver } from '../../src/protocols/dns/resolver.ts'
 import { createDnsServer, type DnsServer } from './dns-server.ts'
-import { createMigratedDatabase } from './migrated.ts'
+import { createMigratedDatabase, prepareDataFolder } from './migrated.ts'
 import { seededEngine } from './seed-queue.ts'
 import { ownAddress } from './service.ts'
 import { createSink, type Sink } from './smtp-sink.ts'
@@ -22,6 +22,7 @@ const PORT = 2500
 /** A fresh store for the time of `run`. */
 export async function withStore<T>(run: (store: Store) => Promise<T>): Promise<T> {
   const folder = await mkdtemp(join(tmpdir(), 'sendwright-drill-'))
+  await prepareDataFolder(folder)
   const store = await openSqlite(folder)
   try {
     return await run(store)

@@ -1,10 +1,8 @@
 /** For tests of readers of events: SQLite finds them in its index, and in the rows after it (decision 45). */
 import { test } from 'node:test'
-import { openSqlite } from '../../src/platform/store/sqlite/sqlite.ts'
 import type { Store } from '../../src/platform/store/store.ts'
 import { indexEvents } from '../../src/watching/events/search/indexing.ts'
-import { connectInProcess } from './in-process-sqlite.ts'
-import { eachStore, temporaryFolder } from './stores.ts'
+import { eachStore, openNewSqlite } from './stores.ts'
 
 /** Like `eachStore`, plus two runs on SQLite: with every event indexed, and with those of every other commit. */
 export function eachIndexing(name: string, run: (store: Store) => Promise<void>): void {
@@ -14,7 +12,7 @@ export function eachIndexing(name: string, run: (store: Store) => Promise<void>)
     ['half indexed', 2],
   ] as const) {
     test(`${name} (sqlite, ${how})`, async (t) => {
-      const store = await openSqlite(await temporaryFolder(t), { connect: connectInProcess })
+      const store = await openNewSqlite(t)
       let commits = 0
       let indexed = Promise.resolve()
       const commit: Store['commit'] = async (unit, order) => {

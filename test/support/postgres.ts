@@ -281,15 +281,42 @@ async function clusterUrl(): Promise<string> {
   return (await ownCluster).url
 }
 
+/** Its types lack that. */
+type KeptClient = Client & { ref(): void; unref(): void }
+
+/** The connection of `execute`: opening one takes longer than most of its statements, on both sides. */
+let superuser: Promise<KeptClient> | undefined
+let executing: Promise<unknown> = Promise.resolve()
+
 /** Runs one statement in the cluster that holds the test databases, as its superuser; returns the rows. */
-export async function execute(statement: string): Promise<unknown[]> {
-  const client = new Client({ connectionString: await clusterUrl() })
-  await client.connect()
-  try {
-    return (await client.query(statement)).rows
-  } finally {
-    await client.end()
+export function execute(statement: string): Promise<unknown[]> {
+  const rows = executing.then(async () => {
+    superuser ??= connectSuperuser()
+    const client = await superuser
+    client.ref()
+    try {
+      return (await client.query(statement)).rows
+    } finally {
+      // It does not keep the process.
+      client.unref()
+    }
+  })
+  executing = rows.catch(() => {})
+  return rows
+}
+
+async function connectSuperuser(): Promise<KeptClient> {
+  const client = new Client({ connectionString: await clusterUrl() }) as KeptClient
+  const forget = () => {
+    superuser = undefined
   }
+  client.on('error', forget)
+  client.on('end', forget)
+  await client.connect().catch((error: unknown) => {
+    forget()
+    throw error
+  })
+  return client
 }
 
 /** Root becomes the system's `postgres` user, else `nobody`. */

@@ -1,4 +1,6 @@
 /** The whole service inside a test: real HTTP, SMTP and database, with its own folder and address. */
+import { once } from 'node:events'
+import { Agent, type IncomingMessage, request } from 'node:http'
 import type { TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pino, { type Logger } from 'pino'
@@ -98,9 +100,8 @@ export async function startTestService(
   const url = `http://${host}:${service.port}`
 
   const call: TestService['call'] = async (method, path, options = {}) => {
-    const response = await fetch(url + path, request(method, options))
-    const text = await response.text()
-    return { status: response.status, headers: response.headers, text, body: jsonOf(text) }
+    const { status, headers, text } = await exchange(url + path, requestOf(method, options))
+    return { status, headers, text, body: jsonOf(text) }
   }
   const domain = service.first.sandboxDomain
   return {
@@ -133,10 +134,51 @@ export async function startTestService(
   }
 }
 
-function request(
-  method: string,
-  { form, json, body, headers = {}, key = TEST_KEY }: CallOptions,
-): RequestInit {
+/** Connections are kept, as those of `fetch` are. */
+const agent = new Agent({ keepAlive: true })
+/** Leaves out a mark of byte order, as `fetch` does. */
+const UTF8 = new TextDecoder()
+/** What `fetch` sends besides, but for compression. */
+const FETCH_HEADERS = {
+  accept: '*/*',
+  'accept-language': '*',
+  'sec-fetch-mode': 'cors',
+  'user-agent': 'node',
+}
+
+interface Call extends Omit<RequestInit, 'headers'> {
+  method: string
+  headers: Record<string, string>
+}
+
+/**
+ * Like `fetch`, which takes three times the processor time of both sides for a call: a run makes tens of thousands. What has
+ * parts, or comes as a stream, is left to it.
+ */
+async function exchange(url: string, call: Call): Promise<Pick<Answer, 'status' | 'headers' | 'text'>> {
+  const { method, headers, body } = call
+  if (body !== undefined && typeof body !== 'string' && !(body instanceof Uint8Array)) {
+    const response = await fetch(url, call)
+    return { status: response.status, headers: response.headers, text: await response.text() }
+  }
+  const sent = request(url, { method, agent, headers: { ...FETCH_HEADERS, ...headers } })
+  if (typeof body === 'string' && !sent.hasHeader('content-type'))
+    sent.setHeader('content-type', 'text/plain;charset=UTF-8')
+  if (body !== undefined) sent.setHeader('content-length', Buffer.byteLength(body))
+  // One that comes after the answer has begun, such as that the rest of a body is not read, is no matter.
+  sent.on('error', () => {})
+  sent.end(body)
+  const [response] = (await once(sent, 'response')) as [IncomingMessage]
+  const parts: Buffer[] = []
+  response.on('data', (part: Buffer) => parts.push(part))
+  await once(response, 'end')
+  const received = new Headers()
+  for (let at = 0; at < response.rawHeaders.length; at += 2)
+    received.append(response.rawHeaders[at] as string, response.rawHeaders[at + 1] as string)
+  return { status: response.statusCode as number, headers: received, text: UTF8.decode(Buffer.concat(parts)) }
+}
+
+function requestOf(method: string, { form, json, body, headers = {}, key = TEST_KEY }: CallOptions): Call {
   const all: Record<string, string> = { ...headers }
   if (key !== null) all['authorization'] = `Basic ${Buffer.from(`api:${key}`).toString('base64')}`
   if (json !== undefined) {

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { openPostgres } from '../../src/platform/store/postgres/postgres.ts'
-import { openSqlite } from '../../src/platform/store/sqlite/sqlite.ts'
+import { openSqlite, type SqliteOptions } from '../../src/platform/store/sqlite/sqlite.ts'
 import { ownLeaseTimes, type Store } from '../../src/platform/store/store.ts'
 import { type Database, eachDatabase } from './databases.ts'
 import { connectInProcess } from './in-process-sqlite.ts'
@@ -36,6 +36,16 @@ export async function openSyncedSqlite(folder: string): Promise<Store> {
   }
 }
 
+/** An embedded store with today's schema and nothing in it, in a new folder; the caller closes it. */
+export async function openNewSqlite(
+  t: Pick<TestContext, 'after'>,
+  options: SqliteOptions = {},
+): Promise<Store> {
+  const folder = await temporaryFolder(t)
+  await prepareDataFolder(folder)
+  return openSqlite(folder, { connect: connectInProcess, ...options })
+}
+
 /** The same test on each database, each time with a new one without data. */
 export function eachStore(name: string, run: (store: Store, t: TestContext) => Promise<void>): void {
   eachDatabase((database) => test(name, (t) => OPEN[database](t, run)))
@@ -43,9 +53,7 @@ export function eachStore(name: string, run: (store: Store, t: TestContext) => P
 
 const OPEN: Record<Database, (t: TestContext, run: Parameters<typeof eachStore>[1]) => Promise<void>> = {
   async sqlite(t, run) {
-    const folder = await temporaryFolder(t)
-    await prepareDataFolder(folder)
-    const store = await openSqlite(folder, { connect: connectInProcess })
+    const store = await openNewSqlite(t)
     try {
       await run(store, t)
     } finally {

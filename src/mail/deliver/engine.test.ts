@@ -8,10 +8,9 @@ import { DELIVERED, fakeTransport } from '../../../test/support/fake-transport.t
 import { connectInProcess } from '../../../test/support/in-process-sqlite.ts'
 import { seededCopy, seededEngine, seedQueue } from '../../../test/support/seed-queue.ts'
 import { eventually } from '../../../test/support/service.ts'
-import { eachStore, temporaryFolder } from '../../../test/support/stores.ts'
+import { eachStore, openNewSqlite } from '../../../test/support/stores.ts'
 import { systemClock } from '../../base/time/clock.ts'
 import type { DeliveryRow } from '../../platform/store/schema.ts'
-import { openSqlite } from '../../platform/store/sqlite/sqlite.ts'
 import { type Store, StoreFull, StoreUnavailable } from '../../platform/store/store.ts'
 import { connectionFailure, type Outcome } from './attempt/outcome.ts'
 import { createQueue } from './claim/queue.ts'
@@ -137,7 +136,7 @@ eachStore(
 )
 
 test('an outcome that cannot be written by its own fault delays no other mail, and is written once it can be', async (t) => {
-  const store = await openSqlite(await temporaryFolder(t))
+  const store = await openNewSqlite(t)
   t.after(() => store.close())
   const clock = createTestClock()
   const transport = fakeTransport(1, async () => DELIVERED)
@@ -168,9 +167,7 @@ test('an outcome that cannot be written by its own fault delays no other mail, a
 })
 
 test('while outcomes wait for their commit, further messages stop before their final dot', async (t) => {
-  const { openSqlite } = await import('../../platform/store/sqlite/sqlite.ts')
-  const { temporaryFolder } = await import('../../../test/support/stores.ts')
-  const store = await openSqlite(await temporaryFolder(t))
+  const store = await openNewSqlite(t)
   t.after(() => store.close())
   const [CONNECTIONS, HELD_BACK_AT] = [20, 8]
   /** Attempts that wait at their final dot; outcomes that wait at their commit. */
@@ -220,10 +217,8 @@ test('while outcomes wait for their commit, further messages stop before their f
 })
 
 test('a claim returns only what still waits', async (t) => {
-  const { openSqlite } = await import('../../platform/store/sqlite/sqlite.ts')
-  const { temporaryFolder } = await import('../../../test/support/stores.ts')
   const { createQueue } = await import('./claim/queue.ts')
-  const store = await openSqlite(await temporaryFolder(t))
+  const store = await openNewSqlite(t)
   const now = systemClock.now()
   const ids = await seedQueue(store, {
     accountId: 'a',
@@ -249,7 +244,7 @@ const seedOf = (domainId: string, count: number, dueAt: number) => ({
 })
 
 test('a sender takes one slot in a lane that others have filled, however much it sends at once', async (t) => {
-  const store = await openSqlite(await temporaryFolder(t))
+  const store = await openNewSqlite(t)
   t.after(() => store.close())
   const hanging = Promise.withResolvers<Outcome>()
   const transport = fakeTransport(2, async ({ domain_id }) =>
@@ -276,7 +271,7 @@ test('a sender takes one slot in a lane that others have filled, however much it
 
 /** An engine whose lane of `d`, with two connections, has delivered one message. */
 async function startIdleLane(t: TestContext) {
-  const store = await openSqlite(await temporaryFolder(t))
+  const store = await openNewSqlite(t)
   t.after(() => store.close())
   const clock = createTestClock()
   const transport = fakeTransport(2, async () => DELIVERED)
@@ -326,7 +321,7 @@ async function takeIn(engine: Delivery, store: Store, due: number): Promise<void
 /** One connection for all domains, on which attempts of `big` wait in `inFlight` once it is `slow`. */
 async function startSharedLane(t: TestContext) {
   let unanswered = 0
-  const store = await openSqlite(await temporaryFolder(t), {
+  const store = await openNewSqlite(t, {
     connect(options, sizes) {
       const connection = connectInProcess(options, sizes)
       connection.on('message', () => {
@@ -419,7 +414,7 @@ test('what was inserted while slots were reserved is claimed at once when they a
 })
 
 test('what enters during a pause is claimed again after it', async (t) => {
-  const store = await openSqlite(await temporaryFolder(t))
+  const store = await openNewSqlite(t)
   t.after(() => store.close())
   const clock = createTestClock()
   const transport = fakeTransport(2, async () => DELIVERED)
@@ -469,7 +464,7 @@ test('what enters during a pause is claimed again after it', async (t) => {
 })
 
 test('mail of writes that had no answer is sent when the database is back, before its leases run out', async (t) => {
-  const store = await openSqlite(await temporaryFolder(t))
+  const store = await openNewSqlite(t)
   t.after(() => store.close())
   const clock = createTestClock()
   const transport = fakeTransport(2, async () => DELIVERED)
@@ -520,7 +515,7 @@ test('mail of writes that had no answer is sent when the database is back, befor
 })
 
 test('mail that falls due is sent at its time, while other mail waits for a stalled lane', async (t) => {
-  const store = await openSqlite(await temporaryFolder(t))
+  const store = await openNewSqlite(t)
   const clock = createTestClock()
   const hanging = Promise.withResolvers<Outcome>()
   const transport = fakeTransport(1, async ({ domain_id }) =>
@@ -619,7 +614,7 @@ eachStore('nothing that is being claimed or prepared escapes a pause', async (st
 })
 
 test('what is being claimed when the service stops is given back, and does not look like a crash', async (t) => {
-  const store = await openSqlite(await temporaryFolder(t))
+  const store = await openNewSqlite(t)
   t.after(() => store.close())
   const transport = fakeTransport(1, async () => DELIVERED)
   const [claiming, gate] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
@@ -656,7 +651,7 @@ test('what is being claimed when the service stops is given back, and does not l
 })
 
 test('a lane is refilled when it is half empty, not for each slot that becomes free', async (t) => {
-  const store = await openSqlite(await temporaryFolder(t))
+  const store = await openNewSqlite(t)
   const clock = createTestClock()
   const inFlight: (() => void)[] = []
   let holds = true

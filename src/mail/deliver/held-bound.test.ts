@@ -5,8 +5,7 @@ import { createTestClock } from '../../../test/support/clock.ts'
 import { DELIVERED, fakeTransport } from '../../../test/support/fake-transport.ts'
 import { seededEngine, seedQueue } from '../../../test/support/seed-queue.ts'
 import { eventually } from '../../../test/support/service.ts'
-import { temporaryFolder } from '../../../test/support/stores.ts'
-import { openSqlite } from '../../platform/store/sqlite/sqlite.ts'
+import { openNewSqlite } from '../../../test/support/stores.ts'
 import type { Delivery, Reservation } from './contract.ts'
 
 const [FRESH_BELOW, CROWDED_ABOVE, FRESH_PER_LANE] = [4_000, 2_500, 100]
@@ -22,7 +21,7 @@ const laneName = (n: number) => `lane${n}.example`
 
 /** An engine that has delivered one message over each of `count` lanes. */
 async function startWithLanes(t: TestContext, count: number) {
-  const store = await openSqlite(await temporaryFolder(t))
+  const store = await openNewSqlite(t)
   t.after(() => store.close())
   const clock = createTestClock()
   const transport = fakeTransport(2, async () => DELIVERED)

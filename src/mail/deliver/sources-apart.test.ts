@@ -6,9 +6,8 @@ import { bareRecorder } from '../../../test/support/events.ts'
 import { DELIVERED, fakeTransport } from '../../../test/support/fake-transport.ts'
 import { type Seed, seededEngine, seedQueue } from '../../../test/support/seed-queue.ts'
 import { eventually } from '../../../test/support/service.ts'
-import { eachStore, temporaryFolder } from '../../../test/support/stores.ts'
+import { eachStore, openNewSqlite } from '../../../test/support/stores.ts'
 import { systemClock } from '../../base/time/clock.ts'
-import { openSqlite } from '../../platform/store/sqlite/sqlite.ts'
 import type { Outcome } from './attempt/outcome.ts'
 import { createQueue } from './claim/queue.ts'
 
@@ -27,7 +26,7 @@ const from = (source: string, attempts: readonly { source_key?: string | undefin
   attempts.filter(({ source_key }) => source_key === source)
 
 async function sqlite(t: test.TestContext) {
-  const store = await openSqlite(await temporaryFolder(t))
+  const store = await openNewSqlite(t)
   t.after(() => store.close())
   return store
 }

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import pino from 'pino'
 import { createTestClock } from '../../../test/support/clock.ts'
+import { prepareDataFolder } from '../../../test/support/migrated.ts'
 import { temporaryFolder } from '../../../test/support/stores.ts'
 import { openBlobs } from '../../platform/store/blobs/blobs.ts'
 import { openSqlite } from '../../platform/store/sqlite/sqlite.ts'
@@ -10,6 +11,7 @@ import { createRetention, type RetentionParts } from './message-retention.ts'
 
 test('where there is no room even for removing rows, blobs go first and make some', async (t) => {
   const folder = await temporaryFolder(t)
+  await prepareDataFolder(folder)
   const store = await openSqlite(folder)
   t.after(() => store.close())
   const blobs = await openBlobs(folder)

@@ -219,6 +219,24 @@ eachStore(
   },
 )
 
+eachStore('a turn of a slowed sender that is taken while standings are read stays taken', async (store) => {
+  const mail = { account_id: 'a', domain_id: 'd', reason: 'new' }
+  const taken: boolean[] = []
+  let read = (_table: string) => {}
+  const selectFrom = (table: never) => {
+    read(table)
+    return store.db.selectFrom(table)
+  }
+  const { known, stopped } = await startChecks({ ...store, db: { selectFrom } as never }, async () => {})
+  await stopped('', 'slowed')
+  // The last table: the standings themselves have been read.
+  read = (table) => {
+    if (table === 'spam_traps') taken.push(known.engine.take(mail) !== null)
+  }
+  await known.changed()
+  assert.deepEqual([taken, known.engine.take(mail)], [[true], null])
+})
+
 eachStore('mail to domains of the account itself does not count, whoever names a domain', async (store) => {
   const account = (id: string) =>
     insert('accounts', {

@@ -44,8 +44,8 @@ interface Stopped {
   until: number
   /** Milliseconds between two messages of all processes, while it is slowed. */
   intervalMs: number
-  /** When the next one has its turn; kept over reads of the same standing. */
-  nextAt: number
+  /** When the next one has its turn. All reads of the same standing share it: turns are taken while one is under way. */
+  next: { at: number }
 }
 
 interface KnownParts extends Pick<Core, 'store' | 'clock'> {
@@ -120,8 +120,8 @@ export async function openStandings(parts: KnownParts): Promise<KnownStandings> 
 
   /** The turn of one more message, which is taken. */
   function takeTurn(slowed: Stopped, now: number): number {
-    const at = Math.max(slowed.nextAt, now)
-    slowed.nextAt = at + slowed.intervalMs * Math.max(1, parts.deliverers())
+    const at = Math.max(slowed.next.at, now)
+    slowed.next.at = at + slowed.intervalMs * Math.max(1, parts.deliverers())
     return at
   }
 
@@ -145,14 +145,14 @@ export async function openStandings(parts: KnownParts): Promise<KnownStandings> 
       const slowed = slowedOf(delivery)
       const now = clock.now()
       if (slowed === null) return takeBudget(delivery.account_id)
-      if (slowed.nextAt > now) return null
+      if (slowed.next.at > now) return null
       takeTurn(slowed, now)
       return takeBudget(delivery.account_id) ?? NOTHING_TO_GIVE_BACK
     },
     nextFree(delivery) {
       const now = clock.now()
       const slowed = slowedOf(delivery)
-      if (slowed === null || slowed.nextAt <= now) {
+      if (slowed === null || slowed.next.at <= now) {
         backAfter = (backAfter + BACK_STEP_MS) % BACK_WITHIN_MS
         return { reason: REASON_DAILY_BUDGET, dueAt: startOfDay(now) + DAY_MS + backAfter }
       }
@@ -227,5 +227,5 @@ const stoppedOf = (row: StandingRow, before: Stopped | undefined): Stopped => ({
   state: row.state as Stopped['state'],
   until: Number(row.until_at),
   intervalMs: 60_000 / Math.max(1, Number(row.per_minute)),
-  nextAt: before?.state === row.state ? before.nextAt : 0,
+  next: before?.state === row.state ? before.next : { at: 0 },
 })

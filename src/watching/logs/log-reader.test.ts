@@ -5,9 +5,8 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { eachIndexing } from '../../../test/support/event-index.ts'
 import { DELIVERED, eventStatements, NOW_MS, testMessage } from '../../../test/support/events.ts'
 import { eventually } from '../../../test/support/service.ts'
-import { eachStore, temporaryFolder } from '../../../test/support/stores.ts'
+import { eachStore, openNewSqlite } from '../../../test/support/stores.ts'
 import { DAY_MS } from '../../base/time/durations.ts'
-import { openSqlite } from '../../platform/store/sqlite/sqlite.ts'
 import type { Store } from '../../platform/store/store.ts'
 import { deliveredEvent, type EventRecord, failedEvent } from '../events/event.ts'
 import { clickedEvent, openedEvent, type Visit } from '../events/later-events.ts'
@@ -327,7 +326,7 @@ eachStore('a filter without an index reads a bounded part of the list for each p
 })
 
 test('sqlite: a page of a recipient under many domains searches a part of the time', async (t) => {
-  const store = await openSqlite(await temporaryFolder(t))
+  const store = await openNewSqlite(t)
   t.after(() => store.close())
   const domains = Array.from({ length: 900 }, (_, at) => `mg${at}.example`)
   const to = { recipient: 'alice@example.org', recipientDomain: 'example.org' }

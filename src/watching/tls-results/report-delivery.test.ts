@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createInternet } from '../../../test/support/internet.ts'
+import { prepareDataFolder } from '../../../test/support/migrated.ts'
 import { eventually, startTestService } from '../../../test/support/service.ts'
 import { temporaryFolder } from '../../../test/support/stores.ts'
 import { openSqlite } from '../../platform/store/sqlite/sqlite.ts'
@@ -17,6 +18,7 @@ test('a domain whose MTA-STS policy stops other mail gets its report, which is n
   internet.dns.set(`_mta-sts.${DOMAIN}`, 'TXT', ['v=STSv1; id=1'])
   internet.dns.set(`_smtp._tls.${DOMAIN}`, 'TXT', [`v=TLSRPTv1; rua=mailto:tls@${DOMAIN}`])
   const folder = await temporaryFolder(t)
+  await prepareDataFolder(folder)
   const before = await openSqlite(folder)
   const policy = `version: STSv1\nmode: enforce\nmx: *.${DOMAIN}\nmax_age: 604800\n`
   await before.commit([

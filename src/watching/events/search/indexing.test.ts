@@ -6,7 +6,7 @@ import pino from 'pino'
 import { createTestClock } from '../../../../test/support/clock.ts'
 import { deliveredAt, eventStatement, follow, NOW_MS, request } from '../../../../test/support/events.ts'
 import { seededNumbers } from '../../../../test/support/random.ts'
-import { temporaryFolder } from '../../../../test/support/stores.ts'
+import { openNewSqlite, temporaryFolder } from '../../../../test/support/stores.ts'
 import { DAY_MS } from '../../../base/time/durations.ts'
 import { readMigrations, VERSION_TABLE } from '../../../platform/store/migrate.ts'
 import { openSqlite } from '../../../platform/store/sqlite/sqlite.ts'
@@ -23,7 +23,7 @@ const LATER_MS = NOW_MS + 2 * DAY_MS
 
 function sqliteTest(name: string, run: (store: Store) => Promise<void>): void {
   test(name, async (t) => {
-    const store = await openSqlite(await temporaryFolder(t))
+    const store = await openNewSqlite(t)
     try {
       await run(store)
     } finally {
