@@ -134,8 +134,8 @@ export async function startTestService(
   }
 }
 
-/** Connections are kept, as those of `fetch` are. */
-const agent = new Agent({ keepAlive: true })
+/** A connection for each call costs no more, and none is found closed that was kept. */
+const agent = new Agent({ keepAlive: false })
 /** Leaves out a mark of byte order, as `fetch` does. */
 const UTF8 = new TextDecoder()
 /** What `fetch` sends besides, but for compression. */
