@@ -36,6 +36,9 @@ const DASHBOARD = {
     ),
 }
 
+/** Another build may run at the same time. */
+const NEW = `dist.new-${process.pid}`
+
 /** bin/sendwright runs it as long as it is younger than the sources. */
 const PROGRAM = {
   name: 'src/',
@@ -47,12 +50,15 @@ const PROGRAM = {
     // Node 20 alone runs neither the bundler's script nor the program, and bin/sendwright says so.
     if (!existsSync(OWN_NODE) && !process.features.typescript) return 0
     const begun = new Date()
-    const status = run('scripts/release/bundle.ts', 'src', 'dist.new')
-    if (status !== 0) return status
+    const status = run('scripts/release/bundle.ts', 'src', NEW)
+    if (status !== 0) {
+      rmSync(inRoot(NEW), { recursive: true, force: true })
+      return status
+    }
     // A source that changed meanwhile is younger than this.
-    utimesSync(inRoot('dist.new/main.js'), begun, begun)
+    utimesSync(inRoot(`${NEW}/main.js`), begun, begun)
     rmSync(inRoot('dist'), { recursive: true, force: true })
-    renameSync(inRoot('dist.new'), inRoot('dist'))
+    renameSync(inRoot(NEW), inRoot('dist'))
     return 0
   },
 }
