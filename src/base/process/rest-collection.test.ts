@@ -46,12 +46,12 @@ function follow(
 /** A minute. */
 const rest = (heldMb: number): Look[] => Array.from({ length: 6 }, () => [0, heldMb])
 const work = (heldMb: number): Look => [0.5, heldMb]
-const trickle: Look = [0.015, 90]
+const trickle: Look = [0.03, 90]
 const after = (...looks: Look[]) => looks
 
 const table: [string, Look[], number[]][] = [
   ['a minute after work at the start, once', after(...rest(30), ...rest(30)), [5]],
-  ['not while it works', after(work(30), [0.02, 90], work(90), work(90), work(90), work(90), work(200)), []],
+  ['not while it works', after(work(30), [0.05, 90], work(90), work(90), work(90), work(90), work(200)), []],
   ['once after each work', after(work(90), ...rest(30), ...rest(30), work(60), ...rest(30)), [6, 19]],
   ['not after a shorter rest', after(...rest(30).slice(1), work(90), ...rest(30).slice(1), work(90)), []],
   [

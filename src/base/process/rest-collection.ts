@@ -7,7 +7,7 @@
  */
 import { performance } from 'node:perf_hooks'
 import { DatabaseSync } from 'node:sqlite'
-import { getHeapStatistics, setFlagsFromString } from 'node:v8'
+import { getHeapStatistics } from 'node:v8'
 import { threadId } from 'node:worker_threads'
 
 const LOOK_EVERY_MS = 10_000
@@ -19,10 +19,10 @@ const START_LOOK_SHARE = 1 / 5
 const TURN_MS = 250
 /**
  * Processor time of the thread as a share of the time; between them is neither work nor rest. That of an idle main thread
- * is 0.003 to 0.01, the latter on a busy machine, so a few messages a second still count as rest.
+ * is 0.003 to 0.018, the latter on a slow or busy machine, so a few messages a second still count as rest.
  */
-const WORK_FROM = 0.02
-const REST_BELOW = 0.015
+const WORK_FROM = 0.05
+const REST_BELOW = 0.03
 /** Less than this, in bytes, is not worth it. */
 const GROWTH_MIN = 3 * 2 ** 20
 /** What a trickle of mail may leave, in bytes, until it is collected without work. */
@@ -103,12 +103,8 @@ function threadProbes(): RestProbes | null {
       return total_heap_size + external_memory
     },
     collect() {
-      setFlagsFromString('--flush-baseline-code')
-      setFlagsFromString('--bytecode-old-age=1')
-      // What was compiled and has not run since the first one is dropped by the second.
+      // The second one drops more of what was compiled and does not run.
       for (let time = 0; time < 2; time++) gc({ type: 'major', execution: 'sync', flavor: 'last-resort' })
-      setFlagsFromString('--no-flush-baseline-code')
-      setFlagsFromString('--bytecode-old-age=6')
       trimMalloc()
     },
   }
