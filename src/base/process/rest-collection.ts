@@ -91,12 +91,11 @@ function threadProbes(): RestProbes | null {
   let at = performance.now()
   return {
     busy() {
-      const { user, system } = process.threadCpuUsage(cpu)
-      const now = performance.now()
-      const share = (user + system) / 1_000 / (now - at)
+      const [cpuBefore, before] = [cpu, at]
       cpu = process.threadCpuUsage()
-      at = now
-      return share
+      at = performance.now()
+      const usedUs = cpu.user + cpu.system - cpuBefore.user - cpuBefore.system
+      return usedUs / 1_000 / (at - before)
     },
     held() {
       const { total_heap_size, external_memory } = getHeapStatistics()

@@ -98,13 +98,10 @@ export function createHits(store: Store) {
     },
 
     /** Removes ended hits whose time is over. */
-    removeExpired: (now: number): Promise<void> =>
-      removeRows(store, {
-        from: 'alert_hits',
-        key: 'id',
-        where: 'expires_at IS NOT NULL AND expires_at <= ?',
-        values: [now],
-      }),
+    removeExpired(now: number, signal: AbortSignal): Promise<void> {
+      const over = { where: 'expires_at IS NOT NULL AND expires_at <= ?', values: [now] }
+      return removeRows(store, { from: 'alert_hits', key: 'id', ...over }, signal)
+    },
   }
 }
 

@@ -50,7 +50,7 @@ export function createThresholdChecks(parts: ThresholdParts): Job {
       after = page.at(-1) ?? null
       if (page.length < PAGE) break
     }
-    await removeOld()
+    await removeOld(signal)
     if (failures.length > 0) throw failures[0]
   }
 
@@ -83,11 +83,11 @@ export function createThresholdChecks(parts: ThresholdParts): Job {
     }
   }
 
-  async function removeOld(): Promise<void> {
+  async function removeOld(signal: AbortSignal): Promise<void> {
     const now = Math.floor(clock.now())
-    await hits.removeExpired(now)
+    await hits.removeExpired(now, signal)
     const old = { where: 'created_at <= ? ORDER BY created_at', values: [now - NOTICE_KEEP_MS] }
-    await removeRows(store, { from: 'alert_notices', key: 'id', ...old })
+    await removeRows(store, { from: 'alert_notices', key: 'id', ...old }, signal)
   }
 
   return createJob({ name: 'alert-checks', everyMs: EVERY_MS, scope: 'database', work })
