@@ -156,7 +156,7 @@ export async function buildAreas(core: Core, parts: AreaParts, areas: Area[]): P
   relays.relays.onChange(delivery.shapingChanged)
   add(consentArea(core, { lists, tracking, sendMail: messages.sendConfirmation }))
   add(usersArea(core, accounts, sendMail))
-  add(oidcArea(core, accounts, sendMail))
+  add(await oidcArea(core, accounts, sendMail))
   add(sandboxArea(core, sendMail))
   add(limitNoticesArea(core, messageLimits, sendMail))
   add(

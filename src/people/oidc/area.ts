@@ -5,12 +5,11 @@ import type { AccountsArea } from '../access/area.ts'
 import type { SystemMail } from '../users/mails.ts'
 import { createAttempts } from './attempts.ts'
 import { createLinking } from './linking.ts'
-import { createProvider } from './provider.ts'
 import { createProviderFetch } from './provider-fetch.ts'
 import { CALLBACK_PATH, oidcRoutes } from './routes.ts'
 import { createOidcSignIn } from './sign-in.ts'
 
-export function oidcArea(core: Core, accounts: AccountsArea, sendMail: SystemMail): Area {
+export async function oidcArea(core: Core, accounts: AccountsArea, sendMail: SystemMail): Promise<Area> {
   const { config, store, sealer, clock, log, httpClient, firstAccountId: accountId } = core
   const { oidc, publicUrl } = config
   const { userDirectory, failedAttempts, sessionOpening, failedSignIns } = accounts
@@ -23,6 +22,7 @@ export function oidcArea(core: Core, accounts: AccountsArea, sendMail: SystemMai
     passkeyOrigin: accounts.passkeys.origin,
   }
   if (oidc === null) return { operations: oidcRoutes({ ...routes, signIn: null }) }
+  const { createProvider } = await import('./provider.ts')
   const { fetch, close } = createProviderFetch({ issuer: oidc.issuer, httpClient, clock })
   const signIn = createOidcSignIn({
     label: oidc.label,

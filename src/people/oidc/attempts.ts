@@ -2,8 +2,8 @@
  * A sign-in that is on its way to the provider and back. It lies in a cookie of the browser, sealed, so that only this
  * browser completes it and nothing is stored for sign-ins that are never completed.
  */
+import { randomBytes } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
-import { randomNonce, randomPKCECodeVerifier, randomState } from 'openid-client'
 import type { Clock } from '../../base/time/clock.ts'
 import { cookieValue } from '../../platform/http/rights/auth.ts'
 import { withPod } from '../../platform/store/pods/pod.ts'
@@ -38,6 +38,9 @@ const nameOf = (isSecure: boolean) => `${isSecure ? '__Host-' : ''}sendwright_oi
 const cookieOf = (value: string, isSecure: boolean, maxAgeMs: number) =>
   `${nameOf(isSecure)}=${value}; Path=/; HttpOnly; SameSite=Lax; Max-Age=${maxAgeMs / 1000}${isSecure ? '; Secure' : ''}`
 
+/** 256 bits in base64url: 43 characters, as a PKCE verifier has at least (RFC 7636 §4.1). */
+const unguessable = () => randomBytes(32).toString('base64url')
+
 export function createAttempts(sealer: Sealer, clock: Clock, pod: string | null) {
   const nowMs = () => Math.floor(clock.now())
 
@@ -52,9 +55,9 @@ export function createAttempts(sealer: Sealer, clock: Clock, pod: string | null)
 
   return {
     begin: (isProof: boolean): Attempt => ({
-      state: withPod(pod, randomState()),
-      nonce: randomNonce(),
-      verifier: randomPKCECodeVerifier(),
+      state: withPod(pod, unguessable()),
+      nonce: unguessable(),
+      verifier: unguessable(),
       expiresAt: nowMs() + LIFETIME_MS,
       isProof,
     }),

@@ -14,7 +14,7 @@ import type { Logger } from 'pino'
 import { commitUnlessStale } from '../store/commits.ts'
 import type { SqlValue, Statement, Store } from '../store/store.ts'
 import { type Announcements, channelOf, commonChannel, createAnnouncements } from './announcements.ts'
-import { type Link, openLink } from './link.ts'
+import type { Link } from './link.ts'
 import type { NodeFacts, NodeReport, Nodes, Role } from './node.ts'
 
 const BEAT_MS = 1_000
@@ -82,6 +82,7 @@ class SharedNodes implements Nodes {
 
   async open(): Promise<void> {
     const { url, log, store, facts } = this.#parts
+    const { openLink } = await import('./link.ts')
     this.#link = await openLink({
       url,
       pod: store.pod,

@@ -15,7 +15,7 @@ import { systemFault } from '../../base/process/system-fault.ts'
 import type { Config } from '../config/config.ts'
 import type { UnmigratedDatabase } from './migrate.ts'
 import { schemaOf } from './pods/pod.ts'
-import { openPostgres, type PostgresOptions } from './postgres/postgres.ts'
+import type { PostgresOptions } from './postgres/postgres.ts'
 import { createSealer, type Sealer } from './secrets/sealing.ts'
 import { makeSecret, readSecret, SecretFault, secretFile } from './secrets/secret-file.ts'
 import { lockFolder, openSqlite, type SqliteOptions } from './sqlite/sqlite.ts'
@@ -193,6 +193,7 @@ export async function openStore(
   if (!config.databaseUrl) return openSqlite(config.dataFolder, options).catch(refuseFolder)
   const lock = lockedFolder(config.dataFolder)
   try {
+    const { openPostgres } = await import('./postgres/postgres.ts')
     const store = await openPostgres(config.databaseUrl, { ...options, pod: config.pod ?? null })
     return { ...store, close: () => store.close().finally(() => lock.close()) }
   } catch (error) {
