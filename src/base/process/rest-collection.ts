@@ -23,16 +23,21 @@ const TURN_MS = 250
  */
 const WORK_FROM = 0.05
 const REST_BELOW = 0.03
+/** V8 drops compiled code that several of them find unused. */
+const COLLECTIONS = 4
+/** They stop the thread for a tenth of a second each: apart, so that a request waits for one. While it works there is none. */
+const COLLECTION_EVERY_MS = 2_000
 /** Less than this, in bytes, is not worth it. */
 const GROWTH_MIN = 3 * 2 ** 20
 /** What a trickle of mail may leave, in bytes, until it is collected without work. */
 const GROWTH_MAX = 16 * 2 ** 20
 
 interface RestProbes {
-  /** Processor time of the thread since the last call, as a share of that time. */
+  /** Processor time of the thread since the last call, as a share of that time; that of collections does not count. */
   busy(): number
   /** Size of its heap and of the external memory that the heap refers to, in bytes. */
   held(): number
+  /** Once now, and a few times more as long as the thread rests. */
   collect(): void
 }
 
@@ -87,24 +92,58 @@ export function collectAtRest({
 function threadProbes(): RestProbes | null {
   const { gc } = globalThis
   if (gc === undefined) return null
-  let cpu = process.threadCpuUsage()
-  let at = performance.now()
+  const sinceLook = processorMeter()
+  const sinceCollection = processorMeter()
+  let left = 0
+  const collectOnce = () => {
+    sinceLook.without(() => {
+      gc({ type: 'major', execution: 'sync', flavor: 'last-resort' })
+      trimMalloc()
+    })
+    sinceCollection.share()
+  }
+  const collectAgain = () => {
+    if (sinceCollection.share() < WORK_FROM) {
+      collectOnce()
+      left--
+    }
+    if (left > 0) setTimeout(collectAgain, COLLECTION_EVERY_MS).unref()
+  }
   return {
-    busy() {
-      const [cpuBefore, before] = [cpu, at]
-      cpu = process.threadCpuUsage()
-      at = performance.now()
-      const usedUs = cpu.user + cpu.system - cpuBefore.user - cpuBefore.system
-      return usedUs / 1_000 / (at - before)
-    },
+    busy: sinceLook.share,
     held() {
       const { total_heap_size, external_memory } = getHeapStatistics()
       return total_heap_size + external_memory
     },
     collect() {
-      // The second one drops more of what was compiled and does not run.
-      for (let time = 0; time < 2; time++) gc({ type: 'major', execution: 'sync', flavor: 'last-resort' })
-      trimMalloc()
+      collectOnce()
+      if (left === 0) setTimeout(collectAgain, COLLECTION_EVERY_MS).unref()
+      left = COLLECTIONS - 1
+    },
+  }
+}
+
+/** Processor time of this thread as a share of the time. */
+function processorMeter() {
+  const usedUs = () => {
+    const { user, system } = process.threadCpuUsage()
+    return user + system
+  }
+  let used = usedUs()
+  let at = performance.now()
+  return {
+    /** Since the last call. */
+    share() {
+      const [usedBefore, before] = [used, at]
+      used = usedUs()
+      at = performance.now()
+      return (used - usedBefore) / 1_000 / (at - before)
+    },
+    /** What this work takes does not count. */
+    without(work: () => void) {
+      const before = usedUs()
+      work()
+      used += usedUs() - before
     },
   }
 }
