@@ -1,4 +1,5 @@
 /** The pages of settings in a real browser: subaccounts, limits, allowed addresses, alerts, event sinks. */
+// Slow: it works one part of the dashboard in a browser; ten-tasks-browser and dashboard-browser visit all.
 import assert from 'node:assert/strict'
 import { createServer } from 'node:net'
 import { afterEach, before, type TestContext, test } from 'node:test'

@@ -1,4 +1,5 @@
 /** Activity in a real browser: why a mail did not arrive, and what is done about it, by keyboard and by touch. */
+// Slow: it works one part of the dashboard in a browser; ten-tasks-browser and dashboard-browser visit all.
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { afterEach, before, type TestContext, test } from 'node:test'

@@ -1,4 +1,5 @@
 /** The pages of addresses, warm-ups and pools in a real browser. */
+// Slow: it works one part of the dashboard in a browser; ten-tasks-browser and dashboard-browser visit all.
 import assert from 'node:assert/strict'
 import { afterEach, before, type TestContext, test } from 'node:test'
 import {

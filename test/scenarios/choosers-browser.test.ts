@@ -1,4 +1,5 @@
 /** Fields that find one of many by a part of its name, in a real browser: domains, tags, templates, subaccounts. */
+// Slow: it works one part of the dashboard in a browser; ten-tasks-browser and dashboard-browser visit all.
 import assert from 'node:assert/strict'
 import { afterEach, before, type TestContext, test } from 'node:test'
 import { chooseOption, type Dashboard, PHONE, press, startDashboard, typeText } from '../support/dashboard.ts'

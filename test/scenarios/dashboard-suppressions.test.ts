@@ -1,4 +1,5 @@
 /** The pages of suppressions, validation and inbox placement in a real browser. Suppressions: search, add, remove and back, import and export, by keyboard and by touch. */
+// Slow: it works one part of the dashboard in a browser; ten-tasks-browser and dashboard-browser visit all.
 import assert from 'node:assert/strict'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'

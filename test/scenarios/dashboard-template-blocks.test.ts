@@ -1,4 +1,5 @@
 /** Templates made of blocks, in a real browser: from nothing to a sent test without HTML, by keyboard, by pointer and by touch. */
+// Slow: it works one part of the dashboard in a browser; ten-tasks-browser and dashboard-browser visit all.
 import assert from 'node:assert/strict'
 import { afterEach, before, type TestContext, test } from 'node:test'
 import type { Page } from 'playwright-core'

@@ -1,4 +1,5 @@
 /** The pages of templates in a real browser: make one, see it, send a test, versions side by side, by keyboard and by touch. */
+// Slow: it works one part of the dashboard in a browser; ten-tasks-browser and dashboard-browser visit all.
 import assert from 'node:assert/strict'
 import { afterEach, before, type TestContext, test } from 'node:test'
 import { type Dashboard, PHONE, press, startDashboard, typeText } from '../support/dashboard.ts'

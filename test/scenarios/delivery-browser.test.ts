@@ -1,4 +1,5 @@
 /** The page of the queue in a real browser: what waits, and actions that count first. */
+// Slow: it works one part of the dashboard in a browser; ten-tasks-browser and dashboard-browser visit all.
 import assert from 'node:assert/strict'
 import { afterEach, before, type TestContext, test } from 'node:test'
 import { chooseOption, type Dashboard, LOOKS, PHONE, press, startDashboard } from '../support/dashboard.ts'

@@ -1,4 +1,5 @@
 /** The button of a domain's page that writes its records: shown first, written as shown, checked, and taken back. */
+// Slow: it works one part of the dashboard in a browser; ten-tasks-browser and dashboard-browser visit all.
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { startDashboard } from '../support/dashboard.ts'

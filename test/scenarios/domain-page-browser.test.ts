@@ -2,6 +2,7 @@
  * The domain pages of the running service in a real browser, with the test's own name server: a domain is
  * added, each record is copied with its button and published exactly as copied, and the page turns green.
  */
+// Slow: it works one part of the dashboard in a browser; ten-tasks-browser and dashboard-browser visit all.
 import assert from 'node:assert/strict'
 import { after, afterEach, before, type TestContext, test } from 'node:test'
 import type { BrowserContext, Locator, Page } from 'playwright-core'

@@ -1,4 +1,5 @@
 /** The pages of health in a real browser: one list of steps from what other pages say. */
+// Slow: it works one part of the dashboard in a browser; ten-tasks-browser and dashboard-browser visit all.
 import assert from 'node:assert/strict'
 import { afterEach, before, type TestContext, test } from 'node:test'
 import { type Dashboard, LOOKS, startDashboard } from '../support/dashboard.ts'

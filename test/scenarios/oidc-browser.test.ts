@@ -1,4 +1,5 @@
 /** Signing in with OpenID Connect, in a real browser at a real provider. */
+// Slow: it works one part of the dashboard in a browser; ten-tasks-browser and dashboard-browser visit all.
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'

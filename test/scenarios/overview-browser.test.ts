@@ -1,4 +1,5 @@
 /** The overview in a real browser: the first steps tick themselves off, and what needs a hand has its button. */
+// Slow: it works one part of the dashboard in a browser; ten-tasks-browser and dashboard-browser visit all.
 import assert from 'node:assert/strict'
 import { afterEach, before, type TestContext, test } from 'node:test'
 import { type Dashboard, PHONE, press, startDashboard, typeText } from '../support/dashboard.ts'

@@ -1,4 +1,5 @@
 /** The page of one person in a real browser: what is known of the address, the ways to it, export and erasure. */
+// Slow: it works one part of the dashboard in a browser; ten-tasks-browser and dashboard-browser visit all.
 import assert from 'node:assert/strict'
 import { afterEach, before, type TestContext, test } from 'node:test'
 import { type Dashboard, DESK, LOOKS, PHONE, startDashboard } from '../support/dashboard.ts'

@@ -2,6 +2,7 @@
  * The profile in a real browser: second factor by QR code, recovery codes, passkeys of a virtual authenticator (the
  * WebAuthn domain of the browser's protocol), sessions, dates.
  */
+// Slow: it works one part of the dashboard in a browser; ten-tasks-browser and dashboard-browser visit all.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'

@@ -1,4 +1,5 @@
 /** The page of relays in a real browser: adding one, its secrets, state, pause and test, and the ordered list of rules. */
+// Slow: it works one part of the dashboard in a browser; ten-tasks-browser and dashboard-browser visit all.
 import assert from 'node:assert/strict'
 import { afterEach, before, type TestContext, test } from 'node:test'
 import type { Page } from 'playwright-core'

@@ -1,4 +1,5 @@
 /** The page of retention in a real browser: what is kept of the account and of a domain, a change, and the passage for a policy. */
+// Slow: it works one part of the dashboard in a browser; ten-tasks-browser and dashboard-browser visit all.
 import assert from 'node:assert/strict'
 import { afterEach, before, type TestContext, test } from 'node:test'
 import {

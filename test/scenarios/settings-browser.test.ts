@@ -1,4 +1,5 @@
 /** The pages of settings in a real browser: keys, users, audit log, system. */
+// Slow: it works one part of the dashboard in a browser; ten-tasks-browser and dashboard-browser visit all.
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { afterEach, before, type TestContext, test } from 'node:test'

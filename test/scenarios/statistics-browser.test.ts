@@ -1,4 +1,5 @@
 /** Metrics in a real browser: curves and tables by any dimension, compared, filtered, shared and exported. */
+// Slow: it works one part of the dashboard in a browser; ten-tasks-browser and dashboard-browser visit all.
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { afterEach, before, type TestContext, test } from 'node:test'
