@@ -40,7 +40,7 @@ export function prometheusArea(
   { delivery, alerts, jobs, relays, content, sinks }: PrometheusUses,
 ): PrometheusArea {
   const { clock } = core
-  const { registry, answered, recorded } = createInstruments(core)
+  const { registry, followProcess, answered, recorded } = createInstruments(core)
   const readGauges = createGauges(registry, {
     ...core,
     delivery,
@@ -53,6 +53,7 @@ export function prometheusArea(
   let last: { at: number; done: Promise<void> } | null = null
 
   async function scrape(): Promise<string> {
+    followProcess()
     const now = clock.monotonic()
     if (last === null || now - last.at > KEPT_MS) {
       const reading = { at: now, done: readGauges() }

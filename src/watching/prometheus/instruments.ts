@@ -22,8 +22,7 @@ const MISNAMED = ['handles', 'requests', 'resources'].map((what) => `nodejs_acti
 export function createInstruments({ tracing, lostLogLines }: Pick<Core, 'tracing' | 'lostLogLines'>) {
   const registry = new Registry()
   const registers = [registry]
-  collectDefaultMetrics({ register: registry })
-  for (const name of MISNAMED) registry.removeSingleMetric(name)
+  let followsProcess = false
   const requests = new Histogram({
     name: 'sendwright_http_request_duration_seconds',
     help: 'HTTP requests by operationId, from the end of their header to the end of the answer.',
@@ -64,6 +63,13 @@ export function createInstruments({ tracing, lostLogLines }: Pick<Core, 'tracing
 
   return {
     registry,
+    /** Adds CPU, memory, event loop and the like, once. To measure the loop's delay, the library wakes it a hundred times a second. */
+    followProcess(): void {
+      if (followsProcess) return
+      followsProcess = true
+      collectDefaultMetrics({ register: registry })
+      for (const name of MISNAMED) registry.removeSingleMetric(name)
+    },
     answered({ operation = NO_OPERATION, method, status, durationMs }: Answered): void {
       const known = METHODS.has(method) ? method : 'other'
       requestsOf(operation, known, String(status)).observe(durationMs / 1000)
