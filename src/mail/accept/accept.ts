@@ -228,11 +228,7 @@ function isAuthorOfAll({ content }: MessageRecord, { template, viaLists }: Accep
 }
 
 /** Size 0 where the template fails. @throws BadRequest where SMTP rejects that */
-async function rendered(
-  parts: AcceptParts,
-  record: MessageRecord,
-  { domain, method }: Submission,
-): Promise<Made> {
+async function rendered(parts: AcceptParts, record: MessageRecord, { domain, method }: Submission) {
   try {
     return await composed(parts, record, domain)
   } catch (error) {

@@ -124,10 +124,7 @@ export function createReceivedMailStore(parts: ReceivedMailParts) {
      * StoreFull, StoreUnavailable, InsufficientStorage; nothing
      * was stored then
      */
-    async store(
-      message: ReceivedMessage,
-      also: (about: EventMessage, record: MessageRecord) => Statement[],
-    ): Promise<MessageRecord | null> {
+    async store(message: ReceivedMessage, also: (about: EventMessage, record: MessageRecord) => Statement[]) {
       const now = clock.now()
       const kept = notingBlobs(parts.blobs)
       const { blobs } = kept

@@ -115,12 +115,7 @@ export async function makeCopy(
 }
 
 /** The same without the part for its events; at once if nothing has to be loaded or rendered. @throws as makeCopy */
-export function composeCopy(
-  parts: CopyParts,
-  record: MessageRecord,
-  domain: Domain,
-  target: CopyTarget,
-): MaybePromise<ComposedCopy> {
+export function composeCopy(parts: CopyParts, record: MessageRecord, domain: Domain, target: CopyTarget) {
   const { content, summary } = record
   const frame = frameOf(record, parts)
   const { recipient, variables: own } = target
@@ -422,11 +417,7 @@ function fillIn(given: readonly TextPart[], content: MessageContent, rendered: R
 }
 
 /** Tracking works on the first part of each kind, the one that readers show. */
-async function tracked(
-  given: readonly TextPart[],
-  texts: readonly TextPart[],
-  tracking: Tracking,
-): Promise<TextPart[]> {
+async function tracked(given: readonly TextPart[], texts: readonly TextPart[], tracking: Tracking) {
   const first = (kind: TextPart['kind']) => texts.findIndex((part) => part.kind === kind)
   const at = { text: first('text'), html: first('html'), amp: first('amp') }
   const value = (index: number) => texts[index]?.value ?? null

@@ -61,11 +61,7 @@ const feedbackHost = ({ name, mailfromHost, returnPathValid }: FeedbackDomain): 
   returnPathValid && isBelow(mailfromHost, name) ? mailfromHost : name
 
 /** The address is at the domain of From or below it, and the signature is of that domain or of one above it. */
-function isReportable(
-  headers: readonly StoredHeader[],
-  { dkimAuthority }: FeedbackDomain,
-  host: string,
-): boolean {
+function isReportable(headers: readonly StoredHeader[], { dkimAuthority }: FeedbackDomain, host: string) {
   const isAtOrBelow = (name: string, ancestor: string) => name === ancestor || isBelow(name, ancestor)
   try {
     const authors = readAuthors(headerText(headers, 'from'))

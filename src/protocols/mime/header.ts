@@ -105,11 +105,7 @@ function isCanonicalMailbox(text: string): boolean {
 }
 
 /** Builds an address field from parsed addresses; see headerField. */
-function addressField(
-  name: string,
-  items: readonly (Mailbox | AddressGroup)[],
-  options: HeaderOptions = {},
-): string {
+function addressField(name: string, items: readonly (Mailbox | AddressGroup)[], options: HeaderOptions = {}) {
   const line = new FieldLines(name)
   const utf8 = options.utf8 === true
   const written = items.flatMap((item) =>

@@ -156,12 +156,7 @@ export function sentStatement(table: SentTable, row: SentRow, now: number): Stat
   return { sql: `${sql} ON CONFLICT DO NOTHING`, values, expectRows: 1 }
 }
 
-export async function isHandedOver(
-  store: Store,
-  table: SentTable,
-  { day, domain }: DayDomain,
-  uri: string,
-): Promise<boolean> {
+export async function isHandedOver(store: Store, table: SentTable, { day, domain }: DayDomain, uri: string) {
   const found = await store.db
     .selectFrom(table)
     .select('id')

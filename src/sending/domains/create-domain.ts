@@ -54,11 +54,7 @@ export interface CreateParts extends Pick<Core, 'store' | 'sealer' | 'clock' | '
 export const NO_SENDER_SECURITY = 'Automatic Sender Security is not configured on this server'
 
 /** @throws BadRequest with the texts of domains.md */
-export async function createDomain(
-  parts: CreateParts,
-  claimant: Claimant,
-  given: NewDomain,
-): Promise<Domain> {
+export async function createDomain(parts: CreateParts, claimant: Claimant, given: NewDomain) {
   const wanted = { ...given, dkim: dkimChoice(given) }
   for (let attempt = 1; ; attempt++) {
     const made = await tryCreate(parts, claimant, wanted)

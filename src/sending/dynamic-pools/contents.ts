@@ -37,12 +37,7 @@ interface ContentParts {
 export function createContents({ clock, known, assigned }: ContentParts): PoolContents {
   const now = () => Math.floor(clock.now())
 
-  async function addMembers(
-    tx: Tx,
-    accountId: string,
-    poolId: string,
-    ips: readonly string[],
-  ): Promise<void> {
+  async function addMembers(tx: Tx, accountId: string, poolId: string, ips: readonly string[]) {
     if (ips.length === 0) return
     await tx
       .insertInto('dynamic_pool_members')

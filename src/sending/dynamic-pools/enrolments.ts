@@ -237,11 +237,7 @@ async function setBand(tx: Tx, row: DynamicPoolDomainRow, to: Band): Promise<voi
 }
 
 /** False: the domain was checked, pinned or removed since `row` was read. */
-async function writeCheck(
-  tx: Tx,
-  row: DynamicPoolDomainRow,
-  columns: Partial<DynamicPoolDomainRow>,
-): Promise<boolean> {
+async function writeCheck(tx: Tx, row: DynamicPoolDomainRow, columns: Partial<DynamicPoolDomainRow>) {
   const updated = await tx
     .updateTable('dynamic_pool_domains')
     .set(columns)

@@ -23,12 +23,7 @@ export async function noteConfigured(
   })
 }
 
-async function noteOne(
-  tx: Transaction<Schema>,
-  address: SourceAddress,
-  firstAccountId: string,
-  now: number,
-): Promise<void> {
+async function noteOne(tx: Transaction<Schema>, address: SourceAddress, firstAccountId: string, now: number) {
   const { ip } = address
   const row = await tx.selectFrom('ips').selectAll().where('ip', '=', ip).executeTakeFirst()
   if (row === undefined) {

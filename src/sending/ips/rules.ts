@@ -57,11 +57,7 @@ export async function checkLinkable(
 }
 
 /** The shared address with the fewest domains of its own. @throws BadRequest when the account has none */
-export async function leastUsedShared(
-  tx: Transaction<Schema>,
-  book: AddressBook,
-  accountId: string,
-): Promise<string> {
+export async function leastUsedShared(tx: Transaction<Schema>, book: AddressBook, accountId: string) {
   const ips = sharedFor(book, accountId).flatMap(({ isEnabled, ip }) => (isEnabled ? [ip] : []))
   if (ips.length === 0) throw notEligible()
   const rows = await tx

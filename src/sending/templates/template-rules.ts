@@ -9,7 +9,6 @@ import {
   type Template,
   type TemplateScope,
   VERSIONS_MAX,
-  type Version,
   type VersionSummary,
 } from './template.ts'
 
@@ -24,12 +23,7 @@ export async function findOrThrow(db: Database, scope: TemplateScope, nameOrId: 
 }
 
 /** @throws NotFound for an unknown template or tag */
-export async function findVersionOrThrow(
-  db: Database,
-  scope: TemplateScope,
-  nameOrId: string,
-  tag: string,
-): Promise<{ template: Template; version: Version }> {
+export async function findVersionOrThrow(db: Database, scope: TemplateScope, nameOrId: string, tag: string) {
   const template = await findOrThrow(db, scope, nameOrId)
   const version = await findVersion(db, template.id, tag.toLowerCase())
   if (!version) throw versionNotFound()

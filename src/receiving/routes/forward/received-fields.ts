@@ -29,11 +29,7 @@ export interface ReceptionFacts extends SessionFacts {
 
 const SPF_WORDS: Readonly<Record<string, string>> = { pass: 'Pass', fail: 'Fail', softfail: 'SoftFail' }
 
-export function keptFields(
-  headers: readonly RawHeader[],
-  facts: ReceptionFacts,
-  verdict: MailVerdict,
-): StoredHeader[] {
+export function keptFields(headers: readonly RawHeader[], facts: ReceptionFacts, verdict: MailVerdict) {
   const { prefix, tellsChecks, spam } = facts
   const own: StoredHeader[] = [
     [`${prefix}Incoming`, 'Yes'],

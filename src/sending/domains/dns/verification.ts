@@ -212,11 +212,7 @@ async function storeLookups(
 }
 
 /** Keys of automatic sender security keep signing after it was switched off, until one of the owner's keys does. */
-async function retireManagedKeys(
-  tx: Transaction<Schema>,
-  authority: string,
-  keys: readonly KeyVerdict[],
-): Promise<void> {
+async function retireManagedKeys(tx: Transaction<Schema>, authority: string, keys: readonly KeyVerdict[]) {
   if (!keys.some((key) => key.active)) return
   await tx
     .updateTable('dkim_keys')

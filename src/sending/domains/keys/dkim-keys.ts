@@ -38,11 +38,7 @@ const KEY_NOT_FOUND = 'domain key not found'
 const MANAGED = 'domain key is managed automatically'
 
 /** Whether the account may have keys for `authority`: a domain of its own, or the DKIM host of one. */
-export async function ownsAuthority(
-  db: Kysely<Schema>,
-  accountId: string,
-  authority: string,
-): Promise<boolean> {
+export async function ownsAuthority(db: Kysely<Schema>, accountId: string, authority: string) {
   const row = await db
     .selectFrom('domains')
     .select('id')
@@ -114,11 +110,7 @@ export async function createKey(parts: KeyParts, accountId: string, wanted: NewK
 /** PostgreSQL's error code for a duplicate key, which two concurrent transactions can cause. */
 export const isUniqueViolation = (error: unknown): boolean => (error as { code?: unknown }).code === '23505'
 
-async function checkFree(
-  db: Kysely<Schema>,
-  accountId: string,
-  { authority, selector }: NewKey,
-): Promise<void> {
+async function checkFree(db: Kysely<Schema>, accountId: string, { authority, selector }: NewKey) {
   if (!(await ownsAuthority(db, accountId, authority))) throw new NotFound('domain not found')
   const keys = await db.selectFrom('dkim_keys').selectAll().where('authority', '=', authority).execute()
   if (isTaken(keys, selector)) throw new BadRequest(DUPLICATE_KEY)
@@ -152,12 +144,7 @@ async function findKey(
 }
 
 /** Lets a key sign, if DNS has its record now. @throws NotFound, BadRequest when the record is not valid */
-export async function activateKey(
-  parts: KeyParts,
-  accountId: string,
-  authority: string,
-  selector: string,
-): Promise<void> {
+export async function activateKey(parts: KeyParts, accountId: string, authority: string, selector: string) {
   const { key } = await findKey(parts.store.db, accountId, authority, selector)
   const lookup = await lookUpKey(parts, key, null)
   const isValid = lookup.check.valid && lookup.check.answered
@@ -178,12 +165,7 @@ export async function activateKey(
   await invalidateCaches(parts, accountId, authority)
 }
 
-export async function deactivateKey(
-  parts: KeyParts,
-  accountId: string,
-  authority: string,
-  selector: string,
-): Promise<void> {
+export async function deactivateKey(parts: KeyParts, accountId: string, authority: string, selector: string) {
   const { key } = await findKey(parts.store.db, accountId, authority, selector)
   await parts.store.db
     .updateTable('dkim_keys')
@@ -194,12 +176,7 @@ export async function deactivateKey(
 }
 
 /** Deletes a key permanently. @throws NotFound, BadRequest for the only active one */
-export async function deleteKey(
-  parts: KeyParts,
-  accountId: string,
-  authority: string,
-  selector: string,
-): Promise<void> {
+export async function deleteKey(parts: KeyParts, accountId: string, authority: string, selector: string) {
   await parts.store.transaction(async (tx) => {
     await lockNames(parts.store, tx, authority)
     const { key, all } = await findKey(tx, accountId, authority, selector)
@@ -301,11 +278,7 @@ export async function changeAuthority(parts: KeyParts, domain: Domain, self: boo
 }
 
 /** The authority of the nearest registered parent of `name` in the account; null: no parent is registered. */
-export async function parentAuthority(
-  db: Kysely<Schema>,
-  accountId: string,
-  name: string,
-): Promise<string | null> {
+export async function parentAuthority(db: Kysely<Schema>, accountId: string, name: string) {
   const ancestors = ancestorsOf(name)
   if (ancestors.length === 0) return null
   const parents = await db

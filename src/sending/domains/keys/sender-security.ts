@@ -141,11 +141,7 @@ export async function switchOff(
 }
 
 /** Both CNAMEs were found: from now on only the managed key signs. */
-export async function senderSecurityVerified(
-  tx: Transaction<Schema>,
-  domain: Domain,
-  now: number,
-): Promise<void> {
+export async function senderSecurityVerified(tx: Transaction<Schema>, domain: Domain, now: number) {
   const row = await tx
     .selectFrom('sender_security')
     .selectAll()
@@ -162,11 +158,7 @@ export async function senderSecurityVerified(
 }
 
 /** Only the managed key of this selector signs, no other key of the authority. */
-export async function signOnlyWith(
-  tx: Transaction<Schema>,
-  authority: string,
-  selector: string,
-): Promise<void> {
+export async function signOnlyWith(tx: Transaction<Schema>, authority: string, selector: string) {
   await tx
     .updateTable('dkim_keys')
     .set({ active: 0, activates: 0 })

@@ -58,11 +58,7 @@ export async function checkBelow(db: Kysely<Schema>, claimant: Claimant, name: s
 }
 
 /** @throws BadRequest for a host that is not at or below a domain of the account, or that another one has proven */
-export async function checkReturnPathHost(
-  db: Kysely<Schema>,
-  accountId: string,
-  host: string,
-): Promise<void> {
+export async function checkReturnPathHost(db: Kysely<Schema>, accountId: string, host: string) {
   const holders = await holdersOf(db, host)
   const owner = holders.find(isProven) ?? holders[0]
   if (owner?.account_id !== accountId) throw invalidChoice('mailfrom_host', host)
@@ -83,12 +79,7 @@ export async function checkTrackingHost(
 }
 
 /** Whether a name below `domain` belongs to another account, which has verified it or one in between. */
-export async function isTakenBelow(
-  db: Kysely<Schema>,
-  accountId: string,
-  domain: string,
-  name: string,
-): Promise<boolean> {
+export async function isTakenBelow(db: Kysely<Schema>, accountId: string, domain: string, name: string) {
   const owner = (await holdersOf(db, name)).find(isProven)
   return owner !== undefined && isBelow(owner.name, domain) && owner.account_id !== accountId
 }

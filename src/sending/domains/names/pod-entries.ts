@@ -15,11 +15,7 @@ export const domainEntries = (row: Hosts): Entry[] => [
 ]
 
 /** Removes the hosts that no domain has any more. To be called after the change of the domain that had them. */
-export async function leaveHosts(
-  store: Store,
-  tx: Transaction<Schema>,
-  former: readonly Entry[],
-): Promise<void> {
+export async function leaveHosts(store: Store, tx: Transaction<Schema>, former: readonly Entry[]) {
   if (store.pod === null || former.length === 0) return
   const hosts = former.map(({ value }) => value)
   const rows = await tx

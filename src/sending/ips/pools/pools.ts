@@ -120,11 +120,7 @@ export function createPools(parts: PoolParts) {
       })
       return newReference(clock)
     },
-    async remove(
-      accountId: string,
-      id: string,
-      to: { ip: string | undefined; poolId: string | undefined },
-    ): Promise<string> {
+    async remove(accountId: string, id: string, to: { ip: string | undefined; poolId: string | undefined }) {
       const replacement = await known.change(async (tx) =>
         replacementOf(tx, known.book(), accountId, await ownPool(tx, known.book(), accountId, id), to),
       )
@@ -140,24 +136,14 @@ export function createPools(parts: PoolParts) {
   }
 }
 
-async function knownPool(
-  db: Tx | Store['db'],
-  book: AddressBook,
-  accountId: string,
-  id: string,
-): Promise<PoolRow> {
+async function knownPool(db: Tx | Store['db'], book: AddressBook, accountId: string, id: string) {
   const found = await poolOf(db, accountId, id, book.inherited.get(accountId))
   if (found === null) throw poolNotFound()
   return found
 }
 
 /** @throws Forbidden for an inherited one (rule 7) */
-async function ownPool(
-  db: Tx | Store['db'],
-  book: AddressBook,
-  accountId: string,
-  id: string,
-): Promise<PoolRow> {
+async function ownPool(db: Tx | Store['db'], book: AddressBook, accountId: string, id: string) {
   const found = await knownPool(db, book, accountId, id)
   if (found.isInherited) throw inherited()
   return found
@@ -241,12 +227,7 @@ async function linkDomains(tx: Tx, id: string, linked: readonly Domain[]): Promi
 }
 
 /** Rule 3. */
-async function unlinkDomains(
-  tx: Tx,
-  book: AddressBook,
-  id: string,
-  unlinked: readonly Domain[],
-): Promise<void> {
+async function unlinkDomains(tx: Tx, book: AddressBook, id: string, unlinked: readonly Domain[]) {
   for (const domain of unlinked) {
     if (domain.sendingPoolId !== id) continue
     const ip = await leastUsedShared(tx, book, domain.accountId)

@@ -80,13 +80,7 @@ async function eachDomain(
   return rows.length < PORTION ? null : (rows.at(-1) as DomainRow).name
 }
 
-async function apply(
-  parts: StepParts,
-  tx: Tx,
-  domain: Domain,
-  settings: DomainAddresses,
-  changed: Domain[],
-): Promise<void> {
+async function apply(parts: StepParts, tx: Tx, domain: Domain, settings: DomainAddresses, changed: Domain[]) {
   await setDomainAddresses(tx, domain, settings)
   await parts.assigned(tx, domain.accountId, settings.ips ?? [])
   changed.push(domain)
