@@ -15,17 +15,7 @@ import type { POOL_OVERVIEW } from './shapes.ts'
 type Tx = Transaction<Schema>
 
 /** Changes throw BadRequest for what an account may not do, and then change nothing. */
-export interface PoolContents {
-  /** Replaces all of them, and creates the pools. */
-  set(accountId: string, ips: Readonly<Record<Band, readonly string[]>>): Promise<void>
-  /** @throws NotFound for an unknown address */
-  add(accountId: string, band: Band, ip: string): Promise<void>
-  edit(accountId: string, band: Band, added: readonly string[], removed: readonly string[]): Promise<void>
-  /** Moves an address from whichever of the pools it is in; null: into none. @throws NotFound as `add` */
-  place(accountId: string, ip: string, band: Band | null): Promise<void>
-  /** Removes the pools. @throws BadRequest while a domain is enrolled in them */
-  remove(accountId: string): Promise<void>
-}
+export type PoolContents = ReturnType<typeof createContents>
 
 interface ContentParts {
   clock: Clock
@@ -34,7 +24,7 @@ interface ContentParts {
   assigned(tx: Tx, accountId: string, ips: readonly string[]): Promise<void>
 }
 
-export function createContents({ clock, known, assigned }: ContentParts): PoolContents {
+export function createContents({ clock, known, assigned }: ContentParts) {
   const now = () => Math.floor(clock.now())
 
   async function addMembers(tx: Tx, accountId: string, poolId: string, ips: readonly string[]) {
@@ -51,7 +41,8 @@ export function createContents({ clock, known, assigned }: ContentParts): PoolCo
   }
 
   return {
-    set: (accountId, ips) =>
+    /** Replaces all of them, and creates the pools. */
+    set: (accountId: string, ips: Readonly<Record<Band, readonly string[]>>) =>
       known.change(async (tx) => {
         const book = known.book()
         const sets = readSets(book, accountId, ips)
@@ -69,7 +60,8 @@ export function createContents({ clock, known, assigned }: ContentParts): PoolCo
           await checkWarm(tx, ids.get(band) as string, band)
         }
       }),
-    add: (accountId, band, text) =>
+    /** @throws NotFound for an unknown address */
+    add: (accountId: string, band: Band, text: string) =>
       known.change(async (tx) => {
         const book = known.book()
         const pool = poolsOf(book, accountId).get(band)
@@ -78,7 +70,7 @@ export function createContents({ clock, known, assigned }: ContentParts): PoolCo
         if (address.poolId !== null) throw inPool(book, address)
         await addMembers(tx, accountId, pool?.id as string, [address.ip])
       }),
-    edit: (accountId, band, added, removed) =>
+    edit: (accountId: string, band: Band, added: readonly string[], removed: readonly string[]) =>
       known.change(async (tx) => {
         const book = known.book()
         const id = poolsOf(book, accountId).get(band)?.id as string
@@ -101,7 +93,8 @@ export function createContents({ clock, known, assigned }: ContentParts): PoolCo
         )
         await checkWarm(tx, id, band)
       }),
-    place: (accountId, text, band) =>
+    /** Moves an address from whichever of the pools it is in; null: into none. @throws NotFound as `add` */
+    place: (accountId: string, text: string, band: Band | null) =>
       known.change(async (tx) => {
         const book = known.book()
         const pools = poolsOf(book, accountId)
@@ -114,7 +107,8 @@ export function createContents({ clock, known, assigned }: ContentParts): PoolCo
         if (to !== null) await addMembers(tx, accountId, to, [ip])
         if (from !== undefined) await checkWarm(tx, from[1].id, from[0])
       }),
-    remove: (accountId) =>
+    /** Removes the pools. @throws BadRequest while a domain is enrolled in them */
+    remove: (accountId: string) =>
       known.change(async (tx) => {
         const enrolled = await tx
           .selectFrom('dynamic_pool_domains')
