@@ -16,7 +16,7 @@ import type { Core } from '../../core.ts'
 import { type ReadMail, readMail } from '../../mail/accept/received-mail.ts'
 import { isWithin } from '../../protocols/dns/names.ts'
 import { NoReport } from '../../protocols/message/report-mail.ts'
-import { AddressSyntaxError } from '../../protocols/mime/address.ts'
+import { readOrNull } from '../../protocols/mime/address.ts'
 import { parseAuthors } from '../../protocols/mime/loose-address.ts'
 import { MimeSyntaxError } from '../../protocols/mime/split.ts'
 import type { Domain } from '../../sending/domains/domain.ts'
@@ -139,12 +139,7 @@ const isAligned = (proven: string, sender: string) =>
 /** Domain of the only author; '' without one. */
 function senderOf({ headers }: ReadMail): string {
   const fields = headers.filter(({ name }) => name.toLowerCase() === 'from')
-  try {
-    const authors = parseAuthors(fields[0]?.value ?? '')
-    const isOne = fields.length === 1 && authors.length === 1
-    return isOne ? (authors[0]?.domain.toLowerCase() ?? '') : ''
-  } catch (error) {
-    if (error instanceof AddressSyntaxError) return ''
-    throw error
-  }
+  const authors = readOrNull(() => parseAuthors(fields[0]?.value ?? '')) ?? []
+  const isOne = fields.length === 1 && authors.length === 1
+  return isOne ? (authors[0]?.domain.toLowerCase() ?? '') : ''
 }

@@ -18,7 +18,7 @@ import { SECOND_MS } from '../../base/time/durations.ts'
 import type { Core } from '../../core.ts'
 import type { BlobStore } from '../../platform/store/blobs/blobs.ts'
 import type { Chunk } from '../../protocols/message/mime-message.ts'
-import { AddressSyntaxError, type Mailbox, parseMailbox } from '../../protocols/mime/address.ts'
+import { type Mailbox, parseMailbox, readOrNull } from '../../protocols/mime/address.ts'
 import { STATUS } from '../../protocols/smtp/codes.ts'
 import { ChannelClosed, type ServerChannel } from '../../protocols/smtp/server-channel.ts'
 import {
@@ -383,10 +383,7 @@ function secure(channel: ServerChannel, { secureContext }: SessionParts, implici
 }
 
 function readMailbox(text: string, refusal: string): Mailbox {
-  try {
-    return parseMailbox(text)
-  } catch (error) {
-    if (error instanceof AddressSyntaxError) throw new Refusal(refusal)
-    throw error
-  }
+  const mailbox = readOrNull(() => parseMailbox(text))
+  if (mailbox === null) throw new Refusal(refusal)
+  return mailbox
 }

@@ -5,13 +5,7 @@ import { type Language, languageOf } from '../../base/languages.ts'
 import { BadRequest } from '../../base/process/errors.ts'
 import { isPlainObject } from '../../base/values.ts'
 import type { ListMemberRow, ListRow } from '../../platform/store/schema.ts'
-import {
-  AddressSyntaxError,
-  addressKey,
-  bareAddress,
-  type Mailbox,
-  parseMailbox,
-} from '../../protocols/mime/address.ts'
+import { addressKey, bareAddress, parseMailbox, readOrNull } from '../../protocols/mime/address.ts'
 
 export const ACCESS_LEVELS = ['readonly', 'members', 'everyone'] as const
 export const REPLY_PREFERENCES = ['sender', 'list'] as const
@@ -81,13 +75,8 @@ export interface ReadAddress {
 /** Reads `address` or `Name <address>`; null for anything else. */
 export function readAddress(text: string): ReadAddress | null {
   if (text.length > ADDRESS_TEXT_MAX) return null
-  let mailbox: Mailbox
-  try {
-    mailbox = parseMailbox(text)
-  } catch (error) {
-    if (error instanceof AddressSyntaxError) return null
-    throw error
-  }
+  const mailbox = readOrNull(() => parseMailbox(text))
+  if (mailbox === null) return null
   const bare = bareAddress(mailbox)
   const given = (/<([^<>]*)>\s*$/.exec(text)?.[1] ?? text).trim()
   return {
