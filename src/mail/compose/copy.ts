@@ -9,7 +9,7 @@
  */
 
 import { type MaybePromise, whenKnown } from '../../base/flow/cache.ts'
-import { ForeignJsonError, parseForeignJson } from '../../base/foreign-json.ts'
+import { foreignJsonOrNull } from '../../base/foreign-json.ts'
 import { isPlainObject } from '../../base/values.ts'
 import type { MimeMessage } from '../../protocols/message/mime-message.ts'
 import { bareAddress, type Mailbox } from '../../protocols/mime/address.ts'
@@ -323,13 +323,8 @@ const sourceOf = (chosen: ChosenTemplate & { [SOURCE]?: TemplateSource }): Templ
 
 function structured(value: unknown): unknown {
   if (typeof value !== 'string' || !/^\s*[[{]/.test(value)) return value
-  try {
-    const parsed = parseForeignJson(value)
-    return isPlainObject(parsed) || Array.isArray(parsed) ? parsed : value
-  } catch (error) {
-    if (error instanceof ForeignJsonError) return value
-    throw error
-  }
+  const parsed = foreignJsonOrNull(value)
+  return isPlainObject(parsed) || Array.isArray(parsed) ? parsed : value
 }
 
 interface ChangedTexts {
