@@ -1,18 +1,16 @@
 /** The addresses of an account's dynamic pools (dynamic-pools.md section 5 rules 12 to 16). */
-import type { Transaction } from 'kysely'
+
 import { randomHex } from '../../base/ids.ts'
 import { BadRequest, NotFound } from '../../base/process/errors.ts'
 import type { Of } from '../../base/shape.ts'
 import type { Clock } from '../../base/time/clock.ts'
-import type { Schema } from '../../platform/store/schema.ts'
+import type { Tx } from '../../platform/store/store.ts'
 import type { Address, AddressBook } from '../ips/address-book.ts'
 import type { KnownAddresses } from '../ips/known-addresses.ts'
 import { notOwned, noWarmAddress, ownAddress } from '../ips/rules.ts'
 import { BANDS, type Band } from './bands.ts'
 import { poolsOf, presentPools } from './pool-rules.ts'
 import type { POOL_OVERVIEW } from './shapes.ts'
-
-type Tx = Transaction<Schema>
 
 /** Changes throw BadRequest for what an account may not do, and then change nothing. */
 export type PoolContents = ReturnType<typeof createContents>

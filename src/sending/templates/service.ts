@@ -3,7 +3,7 @@
 import { BadRequest } from '../../base/process/errors.ts'
 import type { Core } from '../../core.ts'
 import { lockedAccount } from '../../platform/store/account-rows.ts'
-import type { Store } from '../../platform/store/store.ts'
+import type { Store, Tx } from '../../platform/store/store.ts'
 import { createTemplateChoice } from './choose.ts'
 import { type CopyRequest, copyTemplate } from './copying.ts'
 import {
@@ -25,7 +25,6 @@ import {
   findOrThrow,
   findVersionOrThrow,
   nameTaken,
-  type Tx,
 } from './template-rules.ts'
 import { type ContentParts, checkContent, type GivenContent } from './version-content.ts'
 

@@ -1,7 +1,8 @@
 /** The SQL of templates. Changes run under a lock of their account, so that limits and "one active" hold. */
+
 import { randomUUID } from 'node:crypto'
-import type { Kysely, Transaction } from 'kysely'
-import type { Flag, Schema, TemplateRow, TemplateVersionRow } from '../../platform/store/schema.ts'
+import type { Flag, TemplateRow, TemplateVersionRow } from '../../platform/store/schema.ts'
+import type { Db, Tx } from '../../platform/store/store.ts'
 import type {
   Sample,
   Template,
@@ -11,9 +12,6 @@ import type {
   VersionContent,
   VersionSummary,
 } from './template.ts'
-
-type Db = Kysely<Schema>
-type Tx = Transaction<Schema>
 
 const scopeKey = ({ domain }: Pick<TemplateScope, 'domain'>) => domain?.id ?? ''
 const SUMMARY_COLUMNS = ['id', 'tag', 'mjml', 'comment', 'active', 'created_at'] as const

@@ -1,8 +1,6 @@
 /** Rules of every change: names and numbers, and the errors for templates and versions that do not exist. */
-import type { Transaction } from 'kysely'
 import { BadRequest, NotFound } from '../../base/process/errors.ts'
-import type { Schema } from '../../platform/store/schema.ts'
-import type { Store } from '../../platform/store/store.ts'
+import type { Store, Tx } from '../../platform/store/store.ts'
 import { findTemplate, findVersion, listTemplates } from './store.ts'
 import {
   TEMPLATES_MAX,
@@ -12,7 +10,6 @@ import {
   type VersionSummary,
 } from './template.ts'
 
-export type Tx = Transaction<Schema>
 type Database = Tx | Store['db']
 
 /** @throws NotFound */

@@ -3,10 +3,11 @@
  * exported. A key belongs to one authority of one account, which has at most three of them besides those of
  * automatic sender security.
  */
-import type { Kysely } from 'kysely'
+
 import { BadRequest, NotFound } from '../../../base/process/errors.ts'
 import type { Core } from '../../../core.ts'
-import type { DkimKeyRow, Schema } from '../../../platform/store/schema.ts'
+import type { DkimKeyRow } from '../../../platform/store/schema.ts'
+import type { Db } from '../../../platform/store/store.ts'
 import { type DkimAlgorithm, type DkimKey, readDkimKey } from '../../../protocols/dkim/key-material.ts'
 import { type DnsTargets, shownSelector } from '../dns/dns-records.ts'
 import { lookUpKey, storeKeyLookup } from '../dns/verification.ts'
@@ -38,7 +39,7 @@ const KEY_NOT_FOUND = 'domain key not found'
 const MANAGED = 'domain key is managed automatically'
 
 /** Whether the account may have keys for `authority`: a domain of its own, or the DKIM host of one. */
-export async function ownsAuthority(db: Kysely<Schema>, accountId: string, authority: string) {
+export async function ownsAuthority(db: Db, accountId: string, authority: string) {
   const row = await db
     .selectFrom('domains')
     .select('id')
@@ -50,11 +51,7 @@ export async function ownsAuthority(db: Kysely<Schema>, accountId: string, autho
 }
 
 /** All keys of an authority, managed and unmanaged, oldest first. */
-export async function keysOf(
-  db: Kysely<Schema>,
-  accountId: string,
-  authority: string,
-): Promise<DkimKeyRow[]> {
+export async function keysOf(db: Db, accountId: string, authority: string): Promise<DkimKeyRow[]> {
   return db
     .selectFrom('dkim_keys')
     .selectAll()
@@ -110,7 +107,7 @@ export async function createKey(parts: KeyParts, accountId: string, wanted: NewK
 /** PostgreSQL's error code for a duplicate key, which two concurrent transactions can cause. */
 export const isUniqueViolation = (error: unknown): boolean => (error as { code?: unknown }).code === '23505'
 
-async function checkFree(db: Kysely<Schema>, accountId: string, { authority, selector }: NewKey) {
+async function checkFree(db: Db, accountId: string, { authority, selector }: NewKey) {
   if (!(await ownsAuthority(db, accountId, authority))) throw new NotFound('domain not found')
   const keys = await db.selectFrom('dkim_keys').selectAll().where('authority', '=', authority).execute()
   if (isTaken(keys, selector)) throw new BadRequest(DUPLICATE_KEY)
@@ -131,7 +128,7 @@ async function checkPublished(parts: KeyParts, row: DkimKeyRow): Promise<void> {
 
 /** @throws NotFound when the account has no such key, BadRequest for a managed one */
 async function findKey(
-  db: Kysely<Schema>,
+  db: Db,
   accountId: string,
   authority: string,
   selector: string,
@@ -278,7 +275,7 @@ export async function changeAuthority(parts: KeyParts, domain: Domain, self: boo
 }
 
 /** The authority of the nearest registered parent of `name` in the account; null: no parent is registered. */
-export async function parentAuthority(db: Kysely<Schema>, accountId: string, name: string) {
+export async function parentAuthority(db: Db, accountId: string, name: string) {
   const ancestors = ancestorsOf(name)
   if (ancestors.length === 0) return null
   const parents = await db

@@ -10,13 +10,13 @@
  */
 
 import { randomInt } from 'node:crypto'
-import type { Transaction } from 'kysely'
 import { newId } from '../../../base/ids.ts'
 import { BadRequest } from '../../../base/process/errors.ts'
 import { DAY_MS, HOUR_MS } from '../../../base/time/durations.ts'
 import { countOf } from '../../../platform/store/count.ts'
-import type { DkimKeyRow, DomainRow, Schema, SenderSecurityRow } from '../../../platform/store/schema.ts'
+import type { DkimKeyRow, DomainRow, SenderSecurityRow } from '../../../platform/store/schema.ts'
 import type { Sealer } from '../../../platform/store/secrets/sealing.ts'
+import type { Tx } from '../../../platform/store/store.ts'
 import type { Domain } from '../domain.ts'
 import { newDkimKeyRow } from './signing-keys.ts'
 
@@ -86,7 +86,7 @@ export const newManagedKey = (
 
 /** Switches it on: keeps the rows of an earlier use, else inserts `fresh`. */
 export async function switchOn(
-  tx: Transaction<Schema>,
+  tx: Tx,
   domain: Domain,
   fresh: SenderSecurity,
   graceUntil: number,
@@ -119,7 +119,7 @@ export async function switchOn(
  * meanwhile.
  */
 export async function switchOff(
-  tx: Transaction<Schema>,
+  tx: Tx,
   domain: Domain,
   spare: DkimKeyRow,
   graceUntil: number,
@@ -141,7 +141,7 @@ export async function switchOff(
 }
 
 /** Both CNAMEs were found: from now on only the managed key signs. */
-export async function senderSecurityVerified(tx: Transaction<Schema>, domain: Domain, now: number) {
+export async function senderSecurityVerified(tx: Tx, domain: Domain, now: number) {
   const row = await tx
     .selectFrom('sender_security')
     .selectAll()
@@ -158,7 +158,7 @@ export async function senderSecurityVerified(tx: Transaction<Schema>, domain: Do
 }
 
 /** Only the managed key of this selector signs, no other key of the authority. */
-export async function signOnlyWith(tx: Transaction<Schema>, authority: string, selector: string) {
+export async function signOnlyWith(tx: Tx, authority: string, selector: string) {
   await tx
     .updateTable('dkim_keys')
     .set({ active: 0, activates: 0 })

@@ -3,10 +3,9 @@
  * of `ip_blocks` with `listed_by`. Whoever watches the lists says again and again which they are: without that they end by
  * themselves, so that mail never avoids an address because of a list that nobody asks any more.
  */
-import type { Transaction } from 'kysely'
 import { HOUR_MS } from '../../../base/time/durations.ts'
-import type { IpBlockRow, Schema } from '../../../platform/store/schema.ts'
-import type { Store } from '../../../platform/store/store.ts'
+import type { IpBlockRow } from '../../../platform/store/schema.ts'
+import type { Store, Tx } from '../../../platform/store/store.ts'
 import { blockKey } from '../address-book.ts'
 import type { KnownAddresses } from '../known-addresses.ts'
 
@@ -61,7 +60,7 @@ export async function writeListed(
   now: number,
 ): Promise<void> {
   if (wanted.length === 0 && ![...known.book().blocks.values()].some(isListed)) return
-  const changesOf = async (db: Store['db'] | Transaction<Schema>) =>
+  const changesOf = async (db: Store['db'] | Tx) =>
     listedChanges(await db.selectFrom('ip_blocks').selectAll().execute(), wanted, now)
   const { written, ended } = await changesOf(store.db)
   if (written.length + ended.length === 0) return

@@ -1,7 +1,7 @@
 /** Changes of the addresses of one domain (ips-pools.md section 2 rules 4 to 8). */
-import type { Transaction } from 'kysely'
+
 import { BadRequest } from '../../../base/process/errors.ts'
-import type { Schema } from '../../../platform/store/schema.ts'
+import type { Tx } from '../../../platform/store/store.ts'
 import type { Domain } from '../../domains/domain.ts'
 import type { DomainDirectory } from '../../domains/names/directory.ts'
 import { type AddressBook, poolFor, SHARED, sharedFor } from '../address-book.ts'
@@ -17,8 +17,6 @@ import {
   visibleAddress,
 } from '../rules.ts'
 import { type DomainAddresses, presentDomain, setDomainAddresses } from './domain-settings.ts'
-
-type Tx = Transaction<Schema>
 
 interface DomainAddressParts {
   known: KnownAddresses

@@ -1,8 +1,7 @@
 /** Rows of pools of dedicated addresses. */
-import type { Kysely, Transaction } from 'kysely'
-import type { IpPoolRow, Schema } from '../../../platform/store/schema.ts'
 
-type Db = Kysely<Schema> | Transaction<Schema>
+import type { IpPoolRow } from '../../../platform/store/schema.ts'
+import type { Db } from '../../../platform/store/store.ts'
 
 /** A pool as its owner or an heir sees it. */
 export interface PoolRow extends IpPoolRow {

@@ -1,11 +1,9 @@
 /** Pools of an account's dedicated addresses (ips-pools.md section 3). */
-import type { Transaction } from 'kysely'
 import { randomHex } from '../../../base/ids.ts'
 import { BadRequest, NotFound } from '../../../base/process/errors.ts'
 import type { Core } from '../../../core.ts'
 import { countOf } from '../../../platform/store/count.ts'
-import type { Schema } from '../../../platform/store/schema.ts'
-import type { Store } from '../../../platform/store/store.ts'
+import type { Store, Tx } from '../../../platform/store/store.ts'
 import type { Domain } from '../../domains/domain.ts'
 import type { Address, AddressBook } from '../address-book.ts'
 import { setDomainAddresses, settingsOfRow } from '../domains/domain-settings.ts'
@@ -21,8 +19,6 @@ import {
 import type { Replacement } from '../tasks/task-steps.ts'
 import { type IpTasks, newReference } from '../tasks/tasks.ts'
 import { linkedDomains, type PoolRow, poolOf, poolsOf } from './pool-store.ts'
-
-type Tx = Transaction<Schema>
 
 interface PoolChange {
   name: string | undefined

@@ -1,14 +1,13 @@
 /** One step of each kind of task: a portion of domains in one transaction. */
-import type { Transaction } from 'kysely'
-import type { DomainRow, Schema } from '../../../platform/store/schema.ts'
+
+import type { DomainRow } from '../../../platform/store/schema.ts'
+import type { Tx } from '../../../platform/store/store.ts'
 import type { Domain } from '../../domains/domain.ts'
 import { type AddressBook, mayUse, poolFor, SHARED, sharedFor } from '../address-book.ts'
 import { addressesOf, completed, linkedPool, withAddress } from '../domains/domain-addresses.ts'
 import { type DomainAddresses, setDomainAddresses, settingsOfRow } from '../domains/domain-settings.ts'
 import type { KnownAddresses } from '../known-addresses.ts'
 import { leastUsedShared } from '../rules.ts'
-
-type Tx = Transaction<Schema>
 
 /** What the domains of a pool get instead: `default`: what their account has. */
 export type Replacement = { pool: string } | { ip: string } | 'shared' | 'default'
