@@ -31,6 +31,7 @@ import {
   type MessageRecords,
   type MimeContent,
   mimeFiles,
+  type StoredFile,
   storedChunk,
 } from '../record/record.ts'
 import { RenderError } from '../record/variables.ts'
@@ -175,11 +176,7 @@ function viewWith(fields: Record<string, unknown>, texts: Record<string, Utf8>):
   }
 }
 
-interface ShownFile {
-  disposition: 'inline' | 'attachment'
-  filename: string
-  contentType: string
-  sizeBytes: number
+interface ShownFile extends Omit<StoredFile, 'bytes'> {
   contentId: string | null
 }
 

@@ -42,7 +42,10 @@ export interface SmtpLogin {
 export interface MailOpening {
   login: SmtpLogin
   remoteAddress: string
-  /** MAIL FROM as given; empty: the null sender of automatic mail (RFC 5321 §4.5.5). */
+  /**
+   * MAIL FROM as given; empty: the null sender of automatic mail (RFC 5321 §4.5.5). Not used for delivery, but mailing lists
+   * check whether it is empty.
+   */
   envelopeSender: string
   /** No transaction was opened on this connection before. */
   isFirst: boolean

@@ -66,12 +66,7 @@ export async function leastUsedShared(tx: Tx, book: AddressBook, accountId: stri
 }
 
 /** What takes the place of a pool or address: `shared`, or a dedicated one in no pool. @throws as these */
-export async function replacementAddress(
-  tx: Tx,
-  book: AddressBook,
-  accountId: string,
-  text: string,
-): Promise<string> {
+export async function replacementAddress(tx: Tx, book: AddressBook, accountId: string, text: string) {
   if (text === SHARED) return leastUsedShared(tx, book, accountId)
   return addressInNoPool(book, accountId, text).ip
 }

@@ -8,13 +8,13 @@ import { BadRequest, NotFound } from '../../../base/process/errors.ts'
 import type { Core } from '../../../core.ts'
 import type { DkimKeyRow } from '../../../platform/store/schema.ts'
 import type { Db } from '../../../platform/store/store.ts'
-import { type DkimAlgorithm, type DkimKey, readDkimKey } from '../../../protocols/dkim/key-material.ts'
+import { type DkimKey, readDkimKey } from '../../../protocols/dkim/key-material.ts'
 import { type DnsTargets, shownSelector } from '../dns/dns-records.ts'
 import { lookUpKey, storeKeyLookup } from '../dns/verification.ts'
 import { type Domain, domainOfRow } from '../domain.ts'
 import { ancestorsOf, isBelow } from '../names/domain-names.ts'
 import { lockNames } from '../names/name-lock.ts'
-import { newDkimKeyRow, type SigningKeys } from './signing-keys.ts'
+import { type NewKey, newDkimKeyRow, type SigningKeys } from './signing-keys.ts'
 
 export interface KeyParts
   extends Pick<Core, 'store' | 'sealer' | 'clock' | 'domains' | 'resolver' | 'allow'> {
@@ -22,15 +22,6 @@ export interface KeyParts
   spfIncludeHost: string
   authorityPort?: number
   targets: DnsTargets
-}
-
-interface NewKey {
-  authority: string
-  selector: string
-  algorithm: DkimAlgorithm
-  bits: number
-  /** An imported pair instead of a generated one. */
-  pair?: DkimKey
 }
 
 const KEYS_PER_AUTHORITY_MAX = 3
@@ -127,12 +118,7 @@ async function checkPublished(parts: KeyParts, row: DkimKeyRow): Promise<void> {
 }
 
 /** @throws NotFound when the account has no such key, BadRequest for a managed one */
-async function findKey(
-  db: Db,
-  accountId: string,
-  authority: string,
-  selector: string,
-): Promise<{ key: DkimKeyRow; all: DkimKeyRow[] }> {
+async function findKey(db: Db, accountId: string, authority: string, selector: string) {
   const all = await keysOf(db, accountId, authority)
   const key = all.find((candidate) => shownSelector(candidate) === selector)
   if (!key) throw new NotFound(KEY_NOT_FOUND)

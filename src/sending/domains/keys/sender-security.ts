@@ -85,12 +85,7 @@ export const newManagedKey = (
   )
 
 /** Switches it on: keeps the rows of an earlier use, else inserts `fresh`. */
-export async function switchOn(
-  tx: Tx,
-  domain: Domain,
-  fresh: SenderSecurity,
-  graceUntil: number,
-): Promise<void> {
+export async function switchOn(tx: Tx, domain: Domain, fresh: SenderSecurity, graceUntil: number) {
   const known = await tx
     .selectFrom('sender_security')
     .select('sid')
@@ -118,12 +113,7 @@ export async function switchOn(
  * Switches back to keys that the owner publishes: `spare` is inserted if there is none. The managed key signs
  * meanwhile.
  */
-export async function switchOff(
-  tx: Tx,
-  domain: Domain,
-  spare: DkimKeyRow,
-  graceUntil: number,
-): Promise<void> {
+export async function switchOff(tx: Tx, domain: Domain, spare: DkimKeyRow, graceUntil: number) {
   await tx
     .updateTable('sender_security')
     .set({ state: 'disabled', grace_until: graceUntil, rotation_json: null })
