@@ -15,10 +15,7 @@ import { failPoint } from '../../base/flow/fail-point.ts'
 import { BadRequest } from '../../base/process/errors.ts'
 import type { Of } from '../../base/shape.ts'
 import type { Clock } from '../../base/time/clock.ts'
-import type { AccountDirectory } from '../../people/accounts/account-directory.ts'
 import type { CountedMail, MessageLimits } from '../../people/message-limits/limits.ts'
-import type { SandboxGate } from '../../people/sandbox/gate.ts'
-import type { HttpClient } from '../../platform/posts/http-client.ts'
 import type { FreeSpace } from '../../platform/store/blobs/free-space.ts'
 import type { DeliveryRow } from '../../platform/store/schema.ts'
 import { type Statement, type Store, StoreUnavailable } from '../../platform/store/store.ts'
@@ -28,10 +25,7 @@ import { bareAddress } from '../../protocols/mime/address.ts'
 import type { Domain } from '../../sending/domains/domain.ts'
 import type { DomainDirectory } from '../../sending/domains/names/directory.ts'
 import type { Sources } from '../../sending/ips/source-addresses.ts'
-import type { ListDomains } from '../../sending/lists/list-domains.ts'
 import type { EngineRelays } from '../../sending/relays/engine-relays.ts'
-import type { TemplateService } from '../../sending/templates/service.ts'
-import type { Habits } from '../../watching/events/habits.ts'
 import { type KnownTags, newTagStatements } from '../../watching/tags/known-tags.ts'
 import { type ComposedCopy, type CopyParts, composeCopy } from '../compose/copy.ts'
 import { headerText } from '../compose/headers.ts'
@@ -56,7 +50,7 @@ import {
   sourceKeys,
   storeBody,
 } from './rows.ts'
-import { loadFacts } from './send-facts.ts'
+import { loadFacts, type SendFactsParts } from './send-facts.ts'
 
 export interface Submission extends MessageOrigin {
   /** The span of the request; undefined or absent: it is not traced. */
@@ -86,26 +80,18 @@ export function acceptingStore(store: Store, space: Pick<FreeSpace, 'check'>): S
   }
 }
 
-export interface AcceptParts extends CopyParts, RowParts {
+export interface AcceptParts extends CopyParts, RowParts, SendFactsParts {
   store: Store
-  accounts: Pick<AccountDirectory, 'byId'>
   domains: DomainDirectory
   records: MessageRecords
   clock: Clock
-  templates: Pick<TemplateService, 'choose'>
-  habits: Habits
   sources: Sources
   relays: Pick<EngineRelays, 'mayAsk' | 'keysFor'>
   secondaryKeys: SecondaryKeys
-  listDomains: Pick<ListDomains, 'get'>
   lists: ListExpander
-  sandbox: SandboxGate
-  httpClient: Pick<HttpClient, 'fault'>
   tags: Pick<KnownTags, 'known' | 'used'>
   queueLimits: QueueLimits
   limits: MessageLimits
-  /** Unverified domains may send (capture mode). */
-  allowUnverified: boolean
   /** The configured prefix and its aliases. */
   headerPrefixes: readonly string[]
   engine: Pick<Delivery, 'reserve' | 'inserted' | 'wake' | 'wakeAt'>
@@ -228,11 +214,7 @@ function isAuthorOfAll({ content }: MessageRecord, { template, viaLists }: Accep
 }
 
 /** Size 0 where the template fails. @throws BadRequest where SMTP rejects that */
-async function rendered(
-  parts: AcceptParts,
-  record: MessageRecord,
-  { domain, method }: Submission,
-): Promise<Made> {
+async function rendered(parts: AcceptParts, record: MessageRecord, { domain, method }: Submission) {
   try {
     return await composed(parts, record, domain)
   } catch (error) {

@@ -29,6 +29,7 @@ import { eventMessage } from '../record/event-message.ts'
 import { DEFAULT_OPTIONS } from '../record/options.ts'
 import type { IncomingContent, MessageContent, MessageRecord, StoredHeader } from '../record/record.ts'
 import { readMessageId } from '../record/variables.ts'
+import type { MimeSource } from '../request/mime-source.ts'
 import { dueTime } from './decide.ts'
 import type { ListExpander } from './list-recipients.ts'
 import {
@@ -41,13 +42,7 @@ import {
 } from './rows.ts'
 
 /** A mail as it came. */
-export interface ReadMail {
-  headers: RawHeader[]
-  /** The whole mail and where its body begins. */
-  chunk: Chunk
-  bodyStart: number
-  leaves: MimeLeaf[]
-}
+export type ReadMail = Omit<MimeSource, 'bodyEnd'>
 
 /** @throws MimeSyntaxError beyond the limits of a header or of parts */
 export async function readMail(chunk: Chunk): Promise<ReadMail> {
@@ -124,10 +119,7 @@ export function createReceivedMailStore(parts: ReceivedMailParts) {
      * StoreFull, StoreUnavailable, InsufficientStorage; nothing
      * was stored then
      */
-    async store(
-      message: ReceivedMessage,
-      also: (about: EventMessage, record: MessageRecord) => Statement[],
-    ): Promise<MessageRecord | null> {
+    async store(message: ReceivedMessage, also: (about: EventMessage, record: MessageRecord) => Statement[]) {
       const now = clock.now()
       const kept = notingBlobs(parts.blobs)
       const { blobs } = kept

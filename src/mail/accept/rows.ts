@@ -96,11 +96,7 @@ export function makeRecord(
 }
 
 /** Message-Ids that several copies would have, each with the address key of the first such copy. */
-function repeatedIds(
-  template: string,
-  copies: readonly NewCopy[],
-  shared?: RecipientVariables,
-): Record<string, string> {
+function repeatedIds(template: string, copies: readonly NewCopy[], shared?: RecipientVariables) {
   const first = new Map<string, string>()
   const repeated: Record<string, string> = {}
   for (const { recipient, variables } of copies) {
@@ -239,11 +235,7 @@ export function messageStatement(blobs: BlobStore, record: MessageRecord): Maybe
     .then((blob) => rowStatement(record, null, blob))
 }
 
-function rowStatement(
-  record: MessageRecord,
-  content: Uint8Array | null,
-  contentBlob: string | null,
-): Statement {
+function rowStatement(record: MessageRecord, content: Uint8Array | null, contentBlob: string | null) {
   const own = blobsOf(record.content)
   const row: MessageRow = {
     id: record.id,

@@ -9,7 +9,7 @@
  */
 
 import { type MaybePromise, whenKnown } from '../../base/flow/cache.ts'
-import { ForeignJsonError, parseForeignJson } from '../../base/foreign-json.ts'
+import { foreignJsonOrNull } from '../../base/foreign-json.ts'
 import { isPlainObject } from '../../base/values.ts'
 import type { MimeMessage } from '../../protocols/message/mime-message.ts'
 import { bareAddress, type Mailbox } from '../../protocols/mime/address.ts'
@@ -115,12 +115,7 @@ export async function makeCopy(
 }
 
 /** The same without the part for its events; at once if nothing has to be loaded or rendered. @throws as makeCopy */
-export function composeCopy(
-  parts: CopyParts,
-  record: MessageRecord,
-  domain: Domain,
-  target: CopyTarget,
-): MaybePromise<ComposedCopy> {
+export function composeCopy(parts: CopyParts, record: MessageRecord, domain: Domain, target: CopyTarget) {
   const { content, summary } = record
   const frame = frameOf(record, parts)
   const { recipient, variables: own } = target
@@ -328,13 +323,8 @@ const sourceOf = (chosen: ChosenTemplate & { [SOURCE]?: TemplateSource }): Templ
 
 function structured(value: unknown): unknown {
   if (typeof value !== 'string' || !/^\s*[[{]/.test(value)) return value
-  try {
-    const parsed = parseForeignJson(value)
-    return isPlainObject(parsed) || Array.isArray(parsed) ? parsed : value
-  } catch (error) {
-    if (error instanceof ForeignJsonError) return value
-    throw error
-  }
+  const parsed = foreignJsonOrNull(value)
+  return isPlainObject(parsed) || Array.isArray(parsed) ? parsed : value
 }
 
 interface ChangedTexts {
@@ -422,11 +412,7 @@ function fillIn(given: readonly TextPart[], content: MessageContent, rendered: R
 }
 
 /** Tracking works on the first part of each kind, the one that readers show. */
-async function tracked(
-  given: readonly TextPart[],
-  texts: readonly TextPart[],
-  tracking: Tracking,
-): Promise<TextPart[]> {
+async function tracked(given: readonly TextPart[], texts: readonly TextPart[], tracking: Tracking) {
   const first = (kind: TextPart['kind']) => texts.findIndex((part) => part.kind === kind)
   const at = { text: first('text'), html: first('html'), amp: first('amp') }
   const value = (index: number) => texts[index]?.value ?? null

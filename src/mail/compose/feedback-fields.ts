@@ -7,7 +7,7 @@
  *
  * What the sender wrote stays. protocols/dkim/sign.ts signs all three.
  */
-import { AddressSyntaxError } from '../../protocols/mime/address.ts'
+import { readOrNull } from '../../protocols/mime/address.ts'
 import type { Domain } from '../../sending/domains/domain.ts'
 import { isBelow } from '../../sending/domains/names/domain-names.ts'
 import { FEEDBACK_LOCAL } from '../../sending/domains/names/report-addresses.ts'
@@ -61,20 +61,11 @@ const feedbackHost = ({ name, mailfromHost, returnPathValid }: FeedbackDomain): 
   returnPathValid && isBelow(mailfromHost, name) ? mailfromHost : name
 
 /** The address is at the domain of From or below it, and the signature is of that domain or of one above it. */
-function isReportable(
-  headers: readonly StoredHeader[],
-  { dkimAuthority }: FeedbackDomain,
-  host: string,
-): boolean {
+function isReportable(headers: readonly StoredHeader[], { dkimAuthority }: FeedbackDomain, host: string) {
   const isAtOrBelow = (name: string, ancestor: string) => name === ancestor || isBelow(name, ancestor)
-  try {
-    const authors = readAuthors(headerText(headers, 'from'))
-    return (
-      authors.length > 0 &&
-      authors.every(({ domain }) => isAtOrBelow(host, domain) && isAtOrBelow(domain, dkimAuthority))
-    )
-  } catch (error) {
-    if (error instanceof AddressSyntaxError) return false
-    throw error
-  }
+  const authors = readOrNull(() => readAuthors(headerText(headers, 'from'))) ?? []
+  return (
+    authors.length > 0 &&
+    authors.every(({ domain }) => isAtOrBelow(host, domain) && isAtOrBelow(domain, dkimAuthority))
+  )
 }

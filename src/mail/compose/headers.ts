@@ -1,7 +1,7 @@
 /** The header fields of a mail: those of the message, from a draft at acceptance, and those of each copy. */
 import { randomHex } from '../../base/ids.ts'
 import { formatRfc2822 } from '../../base/time/dates.ts'
-import { AddressSyntaxError, addressKey, formatMailbox, type Mailbox } from '../../protocols/mime/address.ts'
+import { addressKey, formatMailbox, type Mailbox, readOrNull } from '../../protocols/mime/address.ts'
 import { headerField, isUniqueField } from '../../protocols/mime/header.ts'
 import { HEADER_LIMITS } from '../../protocols/mime/split.ts'
 import type { Rendered } from '../../sending/templates/rendering/render-messages.ts'
@@ -261,14 +261,7 @@ function setAuthor(headers: StoredHeader[], { content, domainName }: MessageReco
 }
 
 /** Null: it names none. */
-function authorsIn(text: string): Mailbox[] | null {
-  try {
-    return readAuthors(text)
-  } catch (error) {
-    if (error instanceof AddressSyntaxError) return null
-    throw error
-  }
-}
+const authorsIn = (text: string) => readOrNull(() => readAuthors(text))
 
 /** Fields that a stranger's mail may lack, and that every mail must have or should have (RFC 5322 §3.6). */
 function addMissing(headers: StoredHeader[], { createdAt, messageId }: MessageRecord): void {

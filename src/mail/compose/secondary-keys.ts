@@ -7,16 +7,7 @@ import type { DomainDirectory } from '../../sending/domains/names/directory.ts'
 import { isProven, ownerOf } from '../../sending/domains/names/name-owner.ts'
 import type { KeyName } from '../record/options.ts'
 
-export interface SecondaryKeys {
-  /** The active key of that name if the account owns it, else null. */
-  find(accountId: string, name: Pick<KeyName, 'domain' | 'selector'>): Promise<SigningKey | null>
-  /** True if DNS publishes the key under the other name, and that is no other account's. */
-  isPublished(
-    accountId: string,
-    name: Pick<KeyName, 'domain' | 'selector'>,
-    key: SigningKey,
-  ): Promise<boolean>
-}
+export type SecondaryKeys = ReturnType<typeof createSecondaryKeys>
 
 /**
  * The key `name` to sign with in addition to the domain's own, under the name `published` if DNS confirms that; null: the account
@@ -39,15 +30,21 @@ export function createSecondaryKeys(parts: {
   signingKeys: SigningKeys
   domains: DomainDirectory
   resolver: Resolver
-}): SecondaryKeys {
+}) {
   const { signingKeys, domains, resolver } = parts
   return {
-    async find(accountId, { domain, selector }) {
+    /** The active key of that name if the account owns it, else null. */
+    async find(accountId: string, { domain, selector }: Pick<KeyName, 'domain' | 'selector'>) {
       if ((await domains.byName(domain))?.accountId !== accountId) return null
       const active = await signingKeys.active(domain)
       return active.find((key) => key.selector.toLowerCase() === selector) ?? null
     },
-    async isPublished(accountId, { domain, selector }, key) {
+    /** True if DNS publishes the key under the other name, and that is no other account's. */
+    async isPublished(
+      accountId: string,
+      { domain, selector }: Pick<KeyName, 'domain' | 'selector'>,
+      key: SigningKey,
+    ) {
       const owner = await ownerOf(domains, domain)
       if (owner !== null && isProven(owner) && owner.accountId !== accountId) return false
       const { records } = await resolver.query(`${selector}._domainkey.${domain}`, 'TXT')

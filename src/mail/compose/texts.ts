@@ -62,11 +62,7 @@ export const kindOfLeaf = (leaf: MimeLeaf): TextKind | null =>
   leaf.disposition === 'attachment' ? null : (KINDS[leaf.type] ?? null)
 
 /** All texts in order of appearance. */
-export function textsOf(
-  content: MessageContent,
-  blobs: BlobStore,
-  largeTexts: LargeTexts,
-): MaybePromise<TextPart[]> {
+export function textsOf(content: MessageContent, blobs: BlobStore, largeTexts: LargeTexts) {
   if (content.kind === 'mime') return textsOfMime(content, blobs, largeTexts)
   const { text, html, amp, files } = content
   const shown = html === null || files.length === 0 ? html : largeTexts.withContentIds(html, files)
@@ -79,11 +75,7 @@ export function textsOf(
   })
 }
 
-async function textsOfMime(
-  content: MimeContent,
-  blobs: BlobStore,
-  largeTexts: LargeTexts,
-): Promise<TextPart[]> {
+async function textsOfMime(content: MimeContent, blobs: BlobStore, largeTexts: LargeTexts) {
   const parts: TextPart[] = []
   const body = await storedChunk(content.body, content.body.sizeBytes, blobs)
   for (const leaf of content.leaves) {
@@ -311,11 +303,7 @@ export class Frame {
   }
 
   /** One copy with these values for the texts' variables; null: it has to be composed. */
-  async fill(
-    cuts: readonly CutText[],
-    values: readonly (readonly string[])[],
-    merge: Merging,
-  ): Promise<Composed | null> {
+  async fill(cuts: readonly CutText[], values: readonly (readonly string[])[], merge: Merging) {
     const { content, id } = this.#record
     if (content.kind !== 'parts' || ++this.#filled < MERGED_FROM) return null
     if (this.#merge === undefined) {

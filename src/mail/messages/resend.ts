@@ -149,11 +149,7 @@ async function repeatedRecord(
 }
 
 /** It may be mail that was received, and its author's domain may have come to another account since it was accepted. */
-async function checkAuthor(
-  { domains }: AcceptParts,
-  domain: Domain,
-  fields: readonly RawHeader[],
-): Promise<void> {
+async function checkAuthor({ domains }: AcceptParts, domain: Domain, fields: readonly RawHeader[]) {
   const [from, second] = fields.filter(({ name }) => name.toLowerCase() === 'from')
   const text = from && !second ? unfoldedValue(from.raw) : ''
   const fault = await authorFault(domains, domain, text, parseAddressList)

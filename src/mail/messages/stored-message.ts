@@ -31,6 +31,7 @@ import {
   type MessageRecords,
   type MimeContent,
   mimeFiles,
+  type StoredFile,
   storedChunk,
 } from '../record/record.ts'
 import { RenderError } from '../record/variables.ts'
@@ -175,11 +176,7 @@ function viewWith(fields: Record<string, unknown>, texts: Record<string, Utf8>):
   }
 }
 
-interface ShownFile {
-  disposition: 'inline' | 'attachment'
-  filename: string
-  contentType: string
-  sizeBytes: number
+interface ShownFile extends Omit<StoredFile, 'bytes'> {
   contentId: string | null
 }
 
@@ -210,11 +207,7 @@ function describe(file: ShownFile, n: number, url: string): Record<string, unkno
 }
 
 /** The bytes and the type of file `n`. @throws NotFound */
-export async function storedFile(
-  parts: StoredParts,
-  { record }: Stored,
-  n: number,
-): Promise<{ chunk: Chunk; contentType: string }> {
+export async function storedFile(parts: StoredParts, { record }: Stored, n: number) {
   const { content } = record
   const shown = storedFiles(record)[n]
   if (!shown) throw new NotFound('Message not found')

@@ -4,7 +4,7 @@
  * one reader checks the values, in the order of the table.
  */
 
-import { ForeignJsonError, parseForeignJson } from '../../base/foreign-json.ts'
+import { foreignJsonOrNull } from '../../base/foreign-json.ts'
 import { BadRequest } from '../../base/process/errors.ts'
 import { isGoZeroTime, parseDate } from '../../base/time/dates.ts'
 import { HOUR_MS, MINUTE_MS } from '../../base/time/durations.ts'
@@ -391,12 +391,7 @@ function recipientVariables(text: string): Map<string, RecipientVariables> {
 }
 
 export function jsonObject(text: string, parameter: string): Record<string, unknown> {
-  let value: unknown
-  try {
-    value = parseForeignJson(text)
-  } catch (error) {
-    if (!(error instanceof ForeignJsonError)) throw error
-  }
+  const value = foreignJsonOrNull(text)
   if (isPlainObject(value)) return value
   throw new BadRequest(`'${parameter}' parameter is not a valid JSON`)
 }

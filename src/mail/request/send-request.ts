@@ -231,11 +231,7 @@ function messageChunk(params: Params, hold = keepFile): Chunk {
 }
 
 /** @throws BadRequest `cannot parse from address` */
-function mimeAuthors(
-  mime: ReadMime,
-  mail: readonly (readonly [string, string])[],
-  hasTemplate: boolean,
-): Mailbox[] {
+function mimeAuthors(mime: ReadMime, mail: readonly (readonly [string, string])[], hasTemplate: boolean) {
   const own = mail.findLast(([name]) => isFrom(name))?.[1]
   const inside = mime.source.headers.filter(({ name }) => isFrom(name)).map(({ raw }) => unfoldedValue(raw))
   const values = own === undefined ? inside : [own]

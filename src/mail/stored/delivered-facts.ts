@@ -52,11 +52,7 @@ interface FactsMessage {
  * recipient, not by message id: a list's post has too many events to read once per chunk. The id is compared in the
  * database as well: an address that gets mail all day has more events than fit into memory.
  */
-export async function deliveredFacts(
-  store: Store,
-  message: FactsMessage,
-  deliveries: readonly FactsOf[],
-): Promise<Map<string, DeliveredFacts>> {
+export async function deliveredFacts(store: Store, message: FactsMessage, deliveries: readonly FactsOf[]) {
   const delivered = deliveries.filter(({ state }) => state === 'delivered')
   const changes = delivered.map(({ updated_at }) => updated_at)
   const near = { from: Math.min(...changes) - BEFORE_CHANGE_MS, to: Math.max(...changes) + AFTER_CHANGE_MS }
@@ -97,10 +93,7 @@ async function factsWithin(
 }
 
 /** A sender may give several messages one Message-Id, and one message may reach an address through a list too. */
-function isOf(
-  payload: DeliveredPayload,
-  delivery: Pick<DeliveryRow, 'id' | 'message_pk' | 'list_json'>,
-): boolean {
+function isOf(payload: DeliveredPayload, delivery: Pick<DeliveryRow, 'id' | 'message_pk' | 'list_json'>) {
   const key = payload.storage?.key
   const sid = delivery.list_json === null ? undefined : (JSON.parse(delivery.list_json) as ListCopy).sid
   return (key === delivery.id || key === delivery.message_pk) && payload['mailing-list']?.sid === sid

@@ -134,12 +134,7 @@ type FoundRow = Pick<DeliveryRow, (typeof DELIVERY_COLUMNS)[number] | 'updated_a
   summary_json: string
 }
 
-function aboutOf(
-  row: FoundRow,
-  list: ListCopy | null,
-  facts: DeliveredFacts | null,
-  storageUrl: string,
-): EventMessage {
+function aboutOf(row: FoundRow, list: ListCopy | null, facts: DeliveredFacts | null, storageUrl: string) {
   const message = {
     id: row.message_pk,
     accountId: row.account_id,

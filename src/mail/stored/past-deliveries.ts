@@ -87,12 +87,7 @@ export function createPastDeliveries(parts: { store: Store; clock: Clock; keepDa
 
 type MovedRow = Pick<DeliveryRow, (typeof DELIVERY_COLUMNS)[number] | 'updated_at'>
 
-async function moveStatements(
-  store: Store,
-  message: RemovedMessage,
-  rows: readonly MovedRow[],
-  now: number,
-): Promise<Statement[]> {
+async function moveStatements(store: Store, message: RemovedMessage, rows: readonly MovedRow[], now: number) {
   // Nothing can come back for a delivery that no server has seen.
   const sent = rows.filter(({ state, attempts }) => state === 'delivered' || attempts > 0)
   const named = {

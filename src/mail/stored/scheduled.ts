@@ -114,11 +114,7 @@ export async function listScheduled(
 const NOT_FOUND = 'Scheduled message not found'
 
 /** The row ids of the messages with this Message-Id that still have something scheduled. @throws NotFound */
-async function scheduledIds(
-  { store, clock }: ScheduledParts,
-  accountId: string,
-  messageId: string,
-): Promise<string[]> {
+async function scheduledIds({ store, clock }: ScheduledParts, accountId: string, messageId: string) {
   const ofAccount = store.db
     .selectFrom('messages')
     .select(['messages.id', 'messages.options_json'])
@@ -193,11 +189,7 @@ export async function moveScheduled(
 }
 
 /** Cancels what is still scheduled of the message, with one `rejected` event. @throws NotFound */
-export async function cancelScheduled(
-  parts: ScheduledParts,
-  accountId: string,
-  messageId: string,
-): Promise<void> {
+export async function cancelScheduled(parts: ScheduledParts, accountId: string, messageId: string) {
   const now = Math.floor(parts.clock.now())
   const ids = await scheduledIds(parts, accountId, messageId)
   for (const id of ids) {

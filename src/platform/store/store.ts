@@ -92,6 +92,10 @@ export interface DatabaseFiles {
   shrink(pages: number): Promise<void>
 }
 
+export type Db = Kysely<Schema>
+/** Also taken where a `Db` is. */
+export type Tx = Transaction<Schema>
+
 export interface Store {
   readonly kind: 'sqlite' | 'postgres'
   /** The pod that it is (pods/pod.ts); null: it shares the database with no other installation. */
@@ -100,7 +104,7 @@ export interface Store {
   /** Tells the other processes on this database. */
   readonly changes: ChangeHub
   /** Queries outside a transaction. On SQLite reads do not wait for the writer. */
-  readonly db: Kysely<Schema>
+  readonly db: Db
   /**
    * Runs the statements as one transaction and resolves once they are on disk. Units that wait at the same
    * time share one sync (group commit); a failing one is rolled back alone.
@@ -111,7 +115,7 @@ export interface Store {
   /** The rows of one SELECT (or WITH ... SELECT) in plain SQL, without waiting for the writer; for hot paths. */
   read(statement: Statement): Promise<Record<string, unknown>[]>
   /** An interactive transaction. Occupies SQLite's only writer: not for hot paths. */
-  transaction<T>(run: (tx: Transaction<Schema>) => Promise<T>): Promise<T>
+  transaction<T>(run: (tx: Tx) => Promise<T>): Promise<T>
   /** Turns a Kysely query into a statement for `commit`. */
   statement(query: Compilable, expectRows?: number): Statement
   /** True while the database answers; used by /health/ready. */

@@ -167,11 +167,7 @@ const oneBelow = (domain: string, suffix: string): string =>
     .join('.')
 
 /** Relaxed alignment (§4.4): whether two names have one organization; null: a look-up failed. */
-export async function shareOrganization(
-  one: string,
-  other: string,
-  find: FindTexts,
-): Promise<boolean | null> {
+export async function shareOrganization(one: string, other: string, find: FindTexts) {
   if (normalizeName(one) === normalizeName(other)) return true
   const [left, right] = [
     organizationOf(await treeWalk(one, find)),

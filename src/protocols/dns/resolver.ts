@@ -239,12 +239,7 @@ export function createResolver(options: ResolverOptions) {
 }
 
 /** Queries one server: UDP, without EDNS if it does not support it, over TCP if the reply does not fit. */
-async function queryServer(
-  exchanges: OpenExchanges,
-  server: Server,
-  name: string,
-  type: DnsType,
-): Promise<QueryResult> {
+async function queryServer(exchanges: OpenExchanges, server: Server, name: string, type: DnsType) {
   for (const edns of [true, false]) {
     const query = encodeQuery({ id: randomInt(0x10000), name, type, edns })
     let outcome: Exchange = await queryOverUdp(server, query, exchanges)

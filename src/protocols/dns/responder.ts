@@ -188,13 +188,7 @@ const soa = ({ zone, nameServer }: ZoneData): Answer => ({
   },
 })
 
-function packetOf(
-  query: DecodedPacket,
-  rcode: number,
-  answers: Answer[],
-  authorities: Answer[],
-  flags = 0,
-): Buffer {
+function packetOf(query: DecodedPacket, rcode: number, answers: Answer[], authorities: Answer[], flags = 0) {
   const hasEdns = query.additionals?.some((record) => record.type === 'OPT') ?? false
   return encode({
     type: 'response',

@@ -9,7 +9,7 @@
 import { isIPv4, isIPv6 } from 'node:net'
 import { parseCidr } from '../../base/net/ip.ts'
 import { normalizeName } from './names.ts'
-import type { DnsAnswer, Resolver } from './resolver.ts'
+import type { Resolver } from './resolver.ts'
 
 export const SPF_LOOKUPS_MAX = 10 // RFC 7208 §4.6.4
 export const SPF_VOID_LOOKUPS_MAX = 2 // RFC 7208 §4.6.4
@@ -213,12 +213,7 @@ function note(walk: Walk, problem: string): void {
 }
 
 /** One answer, counted as void if it is empty and `countsVoid`; null when DNS gave no answer. */
-async function query<T extends 'A' | 'MX' | 'TXT'>(
-  walk: Walk,
-  name: string,
-  type: T,
-  countsVoid: boolean,
-): Promise<DnsAnswer<T> | null> {
+async function query<T extends 'A' | 'MX' | 'TXT'>(walk: Walk, name: string, type: T, countsVoid: boolean) {
   let answer = await walk.resolver.query(name, type)
   // An "a" that has only IPv6 addresses is not void: receivers query the family of the client. RFC 7208 §5.
   if (type === 'A' && answer.kind === 'nodata') {

@@ -26,6 +26,16 @@ export class AddressSyntaxError extends Error {
   override name = 'AddressSyntaxError'
 }
 
+/** What `read` returns; null: it throws an AddressSyntaxError. */
+export function readOrNull<T>(read: () => T): T | null {
+  try {
+    return read()
+  } catch (error) {
+    if (error instanceof AddressSyntaxError) return null
+    throw error
+  }
+}
+
 /** Octets of a local part as sent, RFC 5321 §4.5.3.1.1. */
 const LOCAL_BYTES_MAX = 64
 /** Characters of a domain name without its final dot, RFC 1035 §3.1. */

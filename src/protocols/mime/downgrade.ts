@@ -150,12 +150,7 @@ interface Encoded {
 }
 
 /** Null: it may not be encoded. */
-async function encodeLeaf(
-  leaf: MimeLeaf,
-  content: Chunk,
-  need: Need,
-  nested: number,
-): Promise<Encoded | null> {
+async function encodeLeaf(leaf: MimeLeaf, content: Chunk, need: Need, nested: number) {
   const { type, encoding } = leaf
   if (leaf.sealed || !KNOWN_ENCODINGS.has(encoding)) return null
   if (type.startsWith('message/') && IDENTITY.has(encoding)) {

@@ -8,13 +8,13 @@
  */
 import {
   type AddressGroup,
-  AddressSyntaxError,
   bareAddress,
   formatPhrase,
   type Mailbox,
   needsSmtpUtf8,
   parseAddressItems,
   parsePlainMailbox,
+  readOrNull,
 } from './address.ts'
 import { ENCODED_WORD_MIN, encodeWords, utf8Length } from './encoded-word.ts'
 import { formatParameter, type Parameter } from './parameters.ts'
@@ -105,11 +105,7 @@ function isCanonicalMailbox(text: string): boolean {
 }
 
 /** Builds an address field from parsed addresses; see headerField. */
-function addressField(
-  name: string,
-  items: readonly (Mailbox | AddressGroup)[],
-  options: HeaderOptions = {},
-): string {
+function addressField(name: string, items: readonly (Mailbox | AddressGroup)[], options: HeaderOptions = {}) {
   const line = new FieldLines(name)
   const utf8 = options.utf8 === true
   const written = items.flatMap((item) =>
@@ -134,14 +130,7 @@ export function parameterField(name: string, value: string, parameters: readonly
   return line.text
 }
 
-function tryParse(value: string): (Mailbox | AddressGroup)[] | null {
-  try {
-    return parseAddressItems(value)
-  } catch (error) {
-    if (error instanceof AddressSyntaxError) return null
-    throw error
-  }
-}
+const tryParse = (value: string) => readOrNull(() => parseAddressItems(value))
 
 /** A member that is itself written as a group cannot be in a group: then the members are written alone. */
 function isNestable(group: AddressGroup, utf8: boolean): boolean {

@@ -163,12 +163,7 @@ function withoutLineEnd(body: Buffer, at: number): number {
   return body[at - 2] === CR ? at - 2 : at - 1
 }
 
-function leafOf(
-  headers: readonly RawHeader[],
-  given: StructuredValue,
-  body: Buffer,
-  defaultType: string,
-): Leaf {
+function leafOf(headers: readonly RawHeader[], given: StructuredValue, body: Buffer, defaultType: string) {
   // A multipart without any delimiter, or what is no type at all, is text.
   const isType = /^[^\s/]+\/[^\s/]+$/.test(given.value) && !given.value.startsWith('multipart/')
   const type = isType ? given : readStructured(defaultType)

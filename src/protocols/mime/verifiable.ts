@@ -25,10 +25,7 @@ const CR = 0x0d
  * Why the signatures of a message are not to be verified; null: they may be.
  * @param headers as `splitMessage` found them
  */
-export async function unverifiableReason(
-  message: Chunk,
-  headers: readonly RawHeader[],
-): Promise<string | null> {
+export async function unverifiableReason(message: Chunk, headers: readonly RawHeader[]) {
   return fieldFault(headers) ?? (await lineFault(message))
 }
 

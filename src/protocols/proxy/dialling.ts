@@ -134,11 +134,7 @@ async function logIn(steps: Steps, { login }: OutgoingProxy): Promise<void> {
   if (status !== SUCCEEDED) throw steps.down('it refuses the login')
 }
 
-async function requestConnection(
-  steps: Steps,
-  { address, port }: Endpoint,
-  timeoutMs: number,
-): Promise<void> {
+async function requestConnection(steps: Steps, { address, port }: Endpoint, timeoutMs: number) {
   const bytes = addressBytes(address)
   const request = [
     SOCKS_VERSION,

@@ -35,10 +35,7 @@ async function read(socket: Socket, answerMax: number): Promise<string> {
 }
 
 /** Not half-closed at its end: spamd takes that for a client that has left. A server may answer before it has read all. */
-async function write(
-  socket: Socket,
-  request: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
-): Promise<void> {
+async function write(socket: Socket, request: Iterable<Uint8Array> | AsyncIterable<Uint8Array>) {
   const ended = new AbortController()
   socket.once('close', () => ended.abort())
   try {

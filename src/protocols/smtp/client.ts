@@ -130,12 +130,7 @@ async function connectOnce(options: ConnectOptions): Promise<SmtpConnection> {
   return new SmtpConnection(channel, peer, timeouts, clock)
 }
 
-async function dialled(
-  dial: Dial,
-  { host, port, signal }: ConnectOptions,
-  timeoutMs: number,
-  clock: Clock,
-): Promise<Socket> {
+async function dialled(dial: Dial, { host, port, signal }: ConnectOptions, timeoutMs: number, clock: Clock) {
   try {
     return await dial({ host, port }, { timeoutMs, signal, clock })
   } catch (cause) {

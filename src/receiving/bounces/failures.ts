@@ -72,8 +72,5 @@ export const removeOldFailures = (store: Store, before: number, signal?: AbortSi
     signal,
   )
 
-export const removeFailuresOf = (
-  store: Store,
-  { accountId, name }: { accountId: string; name: string },
-): Promise<void> =>
+export const removeFailuresOf = (store: Store, { accountId, name }: { accountId: string; name: string }) =>
   removeRows(store, { ...FAILURES, where: 'account_id = ? AND domain_name = ?', values: [accountId, name] })

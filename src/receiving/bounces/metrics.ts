@@ -179,12 +179,7 @@ function shownValue(dimension: Dimension, raw: unknown): string | null {
  * Deliveries of each group, by the key of its values; null: not counted. Mail of a former owner of a domain name is older
  * than the domain, so no row has to be read for its account.
  */
-async function deliveredOf(
-  store: Store,
-  rules: RuleSet,
-  scope: Scope,
-  query: MetricsQuery,
-): Promise<Map<string, number> | null> {
+async function deliveredOf(store: Store, rules: RuleSet, scope: Scope, query: MetricsQuery) {
   if (query.dimensions.some((dimension) => DELIVERIES[store.kind][dimension] === undefined)) return null
   const found = new Map<string, number>()
   let all = 0

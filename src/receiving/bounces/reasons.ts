@@ -50,10 +50,7 @@ export async function explainedReasons(store: Store, { byId }: RuleSet, query: R
 }
 
 /** Most frequent first. `partial`: there were more failures than are counted. */
-async function failureReasons(
-  store: Store,
-  query: ReasonQuery,
-): Promise<{ reasons: FailureReason[]; partial: boolean }> {
+async function failureReasons(store: Store, query: ReasonQuery) {
   const { accountId, startMs, endMs, domainName } = query
   const values: SqlValue[] = [accountId, startMs, endMs, ...(domainName === null ? [] : [domainName])]
   const rows = await store.read({
@@ -105,11 +102,7 @@ async function reasonOf(
 }
 
 /** The event that was written with a failure: of its domain, time, rule and recipient's domain. */
-async function eventOf(
-  store: Store,
-  accountId: string,
-  row: Record<string, unknown>,
-): Promise<FailureSample['event']> {
+async function eventOf(store: Store, accountId: string, row: Record<string, unknown>) {
   const fromUs = Number(row['failed_at']) * 1000
   // On PostgreSQL only the partition of that time is planned.
   const inPartition =

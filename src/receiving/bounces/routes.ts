@@ -226,11 +226,7 @@ function domainRoutes(parts: BounceRouteParts, statistics: Statistics): Operatio
 }
 
 /** @throws NotFound unless the domain belongs to an account of the scope */
-async function visibleDomain(
-  { store, domains }: BounceRouteParts,
-  scope: Scope,
-  name: string,
-): Promise<string> {
+async function visibleDomain({ store, domains }: BounceRouteParts, scope: Scope, name: string) {
   const domain = await domains.byName(name)
   const own = domain?.accountId === scope.accountId
   const visible =

@@ -324,11 +324,7 @@ function readRule(
   }
 }
 
-function patternOf(
-  source: string,
-  fault: (what: string) => void,
-  makePattern: (source: string) => Pattern,
-): Pattern[] {
+function patternOf(source: string, fault: (what: string) => void, makePattern: (source: string) => Pattern) {
   try {
     return [makePattern(source)]
   } catch (error) {

@@ -2,10 +2,9 @@
  * Queries of the grouped statistics over `classified_failures` (bounce-classification.md section 1): the final failures of
  * the last seven days. Each is one pass over the account's rows of that time, below a microsecond a row.
  */
-import { type Kysely, sql } from 'kysely'
+import { sql } from 'kysely'
 import { DAY_MS } from '../../base/time/durations.ts'
-import type { Schema } from '../../platform/store/schema.ts'
-import type { Statement, Store } from '../../platform/store/store.ts'
+import type { Db, Statement, Store } from '../../platform/store/store.ts'
 import type { Category } from './rules.ts'
 
 /** The failures of an account alone, or those of its subaccounts too. */
@@ -42,7 +41,7 @@ interface RuleCount {
 const WINDOW_MS = 7 * DAY_MS
 
 /** The ids of the accounts of a scope, as a subquery. */
-export function accountsOf(db: Kysely<Schema>, { accountId, includeSubaccounts }: Scope) {
+export function accountsOf(db: Db, { accountId, includeSubaccounts }: Scope) {
   const accounts = db.selectFrom('accounts').select('accounts.id')
   return includeSubaccounts
     ? accounts.where((of) =>

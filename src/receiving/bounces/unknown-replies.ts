@@ -37,11 +37,7 @@ const SQL = `SELECT sample, count(*) AS count, max(failed_at) AS last_at, max(co
   GROUP BY sample ORDER BY count(*) DESC, sample LIMIT ${REPLIES_MAX}`
 
 /** Most frequent first, at most ten. `partial`: there were more failures, or more replies, than are counted. */
-export async function unknownReplies(
-  store: Store,
-  rules: RuleSet,
-  now: number,
-): Promise<{ replies: UnknownReply[]; partial: boolean }> {
+export async function unknownReplies(store: Store, rules: RuleSet, now: number) {
   const rows = await store.read({ sql: SQL, values: [Math.floor(now) - UNKNOWN_DAYS * DAY_MS] })
   const byText = new Map<string, UnknownReply>()
   for (const row of rows) {

@@ -16,7 +16,7 @@ import type { Core } from '../../core.ts'
 import { type ReadMail, readMail } from '../../mail/accept/received-mail.ts'
 import { isWithin } from '../../protocols/dns/names.ts'
 import { NoReport } from '../../protocols/message/report-mail.ts'
-import { AddressSyntaxError } from '../../protocols/mime/address.ts'
+import { readOrNull } from '../../protocols/mime/address.ts'
 import { parseAuthors } from '../../protocols/mime/loose-address.ts'
 import { MimeSyntaxError } from '../../protocols/mime/split.ts'
 import type { Domain } from '../../sending/domains/domain.ts'
@@ -116,21 +116,13 @@ export const isOfThisTime = ({ beginAt, endAt }: ReportSummary, now: number): bo
   beginAt >= now - AGE_MAX_MS && endAt <= now + AHEAD_MAX_MS
 
 /** The registered domain of the report, if mail to that address may report about it. */
-async function domainOf(
-  { domains }: ReportAddressParts,
-  at: Domain | null,
-  payload: Payload,
-): Promise<Domain | null> {
+async function domainOf({ domains }: ReportAddressParts, at: Domain | null, payload: Payload) {
   const subject = subjectOf(payload, at?.name ?? '')
   return at === null ? domains.byName(subject) : reportedDomain(domains, at, subject)
 }
 
 /** The domain whose report it is when one about `subject` comes to `at`; null: another's. */
-export async function reportedDomain(
-  domains: DomainDirectory,
-  at: Domain,
-  subject: string,
-): Promise<Domain | null> {
+export async function reportedDomain(domains: DomainDirectory, at: Domain, subject: string) {
   const named = await domains.byName(subject)
   if (named !== null && named.accountId === at.accountId) return named
   if (named !== null && isProven(named)) return null
@@ -147,12 +139,7 @@ const isAligned = (proven: string, sender: string) =>
 /** Domain of the only author; '' without one. */
 function senderOf({ headers }: ReadMail): string {
   const fields = headers.filter(({ name }) => name.toLowerCase() === 'from')
-  try {
-    const authors = parseAuthors(fields[0]?.value ?? '')
-    const isOne = fields.length === 1 && authors.length === 1
-    return isOne ? (authors[0]?.domain.toLowerCase() ?? '') : ''
-  } catch (error) {
-    if (error instanceof AddressSyntaxError) return ''
-    throw error
-  }
+  const authors = readOrNull(() => parseAuthors(fields[0]?.value ?? '')) ?? []
+  const isOne = fields.length === 1 && authors.length === 1
+  return isOne ? (authors[0]?.domain.toLowerCase() ?? '') : ''
 }

@@ -14,11 +14,11 @@ import { connectToRelay, linkOf } from '../../mail/deliver/connect/relay.ts'
 import type { InboxReleaseConfig } from '../../platform/config/sending.ts'
 import { chunkSize, type MimeMessage, messageSize, sliceChunk } from '../../protocols/message/mime-message.ts'
 import {
-  AddressSyntaxError,
   addressKey,
   bareAddress,
   type Mailbox,
   parseMailbox,
+  readOrNull,
 } from '../../protocols/mime/address.ts'
 import { DELIVERED_HEADER_LIMITS, readHead, splitMessage } from '../../protocols/mime/split.ts'
 import type { SmtpConnection, Transaction, TransactionResult } from '../../protocols/smtp/connection.ts'
@@ -89,13 +89,9 @@ function allowedAddresses(to: readonly string[], allowed: ReadonlySet<string>): 
 
 /** What was given is not repeated: the log of a key's calls keeps error texts. */
 function mailboxOf(text: string, at: number): Mailbox {
-  try {
-    return parseMailbox(text)
-  } catch (error) {
-    if (error instanceof AddressSyntaxError)
-      throw new BadRequest(`Invalid parameter: to: item ${at + 1} is not an address`)
-    throw error
-  }
+  const mailbox = readOrNull(() => parseMailbox(text))
+  if (mailbox === null) throw new BadRequest(`Invalid parameter: to: item ${at + 1} is not an address`)
+  return mailbox
 }
 
 /** Reads the header alone: the content of large mail stays in its file. */

@@ -19,7 +19,7 @@ import type { Core } from '../../core.ts'
 import type { ReportMail } from '../../mail/messages/system-mail.ts'
 import { commitUnlessStale } from '../../platform/store/commits.ts'
 import { insert, StaleWrite, type Statement, type Store } from '../../platform/store/store.ts'
-import { AddressSyntaxError, bareAddress, parseMailbox } from '../../protocols/mime/address.ts'
+import { bareAddress, parseMailbox, readOrNull } from '../../protocols/mime/address.ts'
 
 export interface DayDomain {
   /** As YYYY-MM-DD, UTC. */
@@ -156,12 +156,7 @@ export function sentStatement(table: SentTable, row: SentRow, now: number): Stat
   return { sql: `${sql} ON CONFLICT DO NOTHING`, values, expectRows: 1 }
 }
 
-export async function isHandedOver(
-  store: Store,
-  table: SentTable,
-  { day, domain }: DayDomain,
-  uri: string,
-): Promise<boolean> {
+export async function isHandedOver(store: Store, table: SentTable, { day, domain }: DayDomain, uri: string) {
   const found = await store.db
     .selectFrom(table)
     .select('id')
@@ -192,14 +187,7 @@ export async function mailOnce(
   }
 }
 
-function addressOf(text: string): string | null {
-  try {
-    return bareAddress(parseMailbox(text))
-  } catch (error) {
-    if (error instanceof AddressSyntaxError) return null
-    throw error
-  }
-}
+const addressOf = (text: string) => readOrNull(() => bareAddress(parseMailbox(text)))
 
 export async function removeOldReports(store: Store, table: SentTable, now: number): Promise<void> {
   await store.commit([

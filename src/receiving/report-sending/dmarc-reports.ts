@@ -54,11 +54,7 @@ export const dmarcReportKind = (parts: DmarcReportParts): ReportKind<AggregateRe
 })
 
 /** The receiver where it is the domain's own, or says itself that it takes the reports (RFC 9990 §4); null: no answer. */
-async function confirmedBy(
-  { resolver }: DmarcReportParts,
-  domain: string,
-  receiver: AggregateReceiver,
-): Promise<AggregateReceiver[] | null> {
+async function confirmedBy({ resolver }: DmarcReportParts, domain: string, receiver: AggregateReceiver) {
   if (rootDomainOf(receiver.host) === rootDomainOf(domain)) return [receiver]
   const name = confirmingName(domain, receiver.host)
   if (name === null) return []
@@ -110,10 +106,7 @@ interface HandOver {
   receiver: AggregateReceiver
 }
 
-async function handOver(
-  parts: DmarcReportParts,
-  { about, id, submitter, content, receiver }: HandOver,
-): Promise<void> {
+async function handOver(parts: DmarcReportParts, { about, id, submitter, content, receiver }: HandOver) {
   const { store, clock, log, sender } = parts
   const { uri, address, bytesMax } = receiver
   if (await isHandedOver(store, TABLE, about, uri)) return

@@ -139,12 +139,7 @@ function createPlaces(bounds: Bounds, kept: readonly CountedDomain[] = []) {
 }
 
 /** Resolves to the mail that has no place. Two processes that write at once may go beyond the bounds, once each. */
-async function writeDay(
-  store: Store,
-  day: string,
-  batch: readonly Counted[],
-  bounds: Bounds,
-): Promise<number> {
+async function writeDay(store: Store, day: string, batch: readonly Counted[], bounds: Bounds) {
   const kept = await store.db
     .selectFrom('dmarc_policies')
     .select(['domain', 'root', 'network'])
@@ -234,10 +229,7 @@ export async function recordOf(store: Store, { day, domain }: DayDomain): Promis
 }
 
 /** Rows of one report, most messages first. */
-export async function rowsOf(
-  store: Store,
-  { day, domain }: DayDomain,
-): Promise<{ row: ReportedRow; messages: number }[]> {
+export async function rowsOf(store: Store, { day, domain }: DayDomain) {
   const rows = await store.db
     .selectFrom('dmarc_results')
     .select(['row_json', 'messages'])

@@ -1,6 +1,6 @@
 /** Actions of routes (routes-inbound.md section 4): `forward("...")`, `store(...)`, `stop()`. */
 import { readUrl, URL_LENGTH_MAX } from '../../platform/posts/http-client.ts'
-import { AddressSyntaxError, bareAddress, parseMailbox } from '../../protocols/mime/address.ts'
+import { bareAddress, parseMailbox, readOrNull } from '../../protocols/mime/address.ts'
 import { bareUrl } from '../../watching/webhooks/webhook-url.ts'
 import { TEXT_LENGTH_MAX } from './match/expression.ts'
 import type { Captures } from './match/pattern.ts'
@@ -110,11 +110,5 @@ export function resolvedDestination({ kind, text }: Destination, captures: Captu
 const toWellFormed = (text: string) => text.toWellFormed()
 const segments = (url: string) => new URL(url).pathname.split('/').length
 
-function addressOf(text: string, reference: Reference): string | null {
-  try {
-    return bareAddress(parseMailbox(filled(text, reference)))
-  } catch (error) {
-    if (error instanceof AddressSyntaxError) return null
-    throw error
-  }
-}
+const addressOf = (text: string, reference: Reference) =>
+  readOrNull(() => bareAddress(parseMailbox(filled(text, reference))))

@@ -15,11 +15,11 @@ import {
   type LimitSetting,
 } from '../../platform/http/limits/rate-limit.ts'
 import {
-  AddressSyntaxError,
   addressKey,
   bareAddress,
   type Mailbox,
   parseMailbox,
+  readOrNull,
 } from '../../protocols/mime/address.ts'
 import { type RawHeader, unfoldedValue } from '../../protocols/mime/split.ts'
 import type { Domain } from '../../sending/domains/domain.ts'
@@ -143,12 +143,7 @@ const refused = (reply: string): PostVerdict => ({ kind: 'refused', refusal: new
 function authorOf(headers: readonly RawHeader[]): Mailbox | null {
   const [field, second] = headers.filter(({ name }) => name.toLowerCase() === 'from')
   if (!field || second) return null
-  try {
-    return parseMailbox(unfoldedValue(field.raw))
-  } catch (error) {
-    if (error instanceof AddressSyntaxError) return null
-    throw error
-  }
+  return readOrNull(() => parseMailbox(unfoldedValue(field.raw)))
 }
 
 /** The check must have read the same domain. */

@@ -278,11 +278,7 @@ async function spamScoreOf(
 }
 
 /** The name of a virus in the files of the mail; null: none was found, or none looks for any. */
-async function virusIn(
-  { virus }: RouteReceptionParts,
-  raw: Chunk,
-  { leaves }: ReadMail,
-): Promise<string | null> {
+async function virusIn({ virus }: RouteReceptionParts, raw: Chunk, { leaves }: ReadMail) {
   if (virus === null || !leaves.some((leaf) => isFile(leaf, true))) return null
   return (await virus(scanChunks([raw]), 'inbound'))?.name ?? null
 }
@@ -413,10 +409,7 @@ async function sealingKeyOf({ signingKeys }: RouteReceptionParts, domain: Domain
  * domain above it, if that has `wildcard`. A name that somebody has claimed below it, and not proven, takes nothing from it.
  * Null: none.
  */
-async function receivingDomain(
-  domains: Pick<DomainDirectory, 'byName'>,
-  host: string,
-): Promise<Domain | null> {
+async function receivingDomain(domains: Pick<DomainDirectory, 'byName'>, host: string) {
   const owner = await ownerOf(domains, host)
   if (owner === null || owner.name === host || owner.wildcard) return owner
   return domains.byName(host)

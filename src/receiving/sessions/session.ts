@@ -18,7 +18,7 @@ import { SECOND_MS } from '../../base/time/durations.ts'
 import type { Core } from '../../core.ts'
 import type { BlobStore } from '../../platform/store/blobs/blobs.ts'
 import type { Chunk } from '../../protocols/message/mime-message.ts'
-import { AddressSyntaxError, type Mailbox, parseMailbox } from '../../protocols/mime/address.ts'
+import { type Mailbox, parseMailbox, readOrNull } from '../../protocols/mime/address.ts'
 import { STATUS } from '../../protocols/smtp/codes.ts'
 import { ChannelClosed, type ServerChannel } from '../../protocols/smtp/server-channel.ts'
 import {
@@ -42,7 +42,10 @@ export interface SmtpLogin {
 export interface MailOpening {
   login: SmtpLogin
   remoteAddress: string
-  /** MAIL FROM as given; empty: the null sender of automatic mail (RFC 5321 §4.5.5). */
+  /**
+   * MAIL FROM as given; empty: the null sender of automatic mail (RFC 5321 §4.5.5). Not used for delivery, but mailing lists
+   * check whether it is empty.
+   */
   envelopeSender: string
   /** No transaction was opened on this connection before. */
   isFirst: boolean
@@ -383,10 +386,7 @@ function secure(channel: ServerChannel, { secureContext }: SessionParts, implici
 }
 
 function readMailbox(text: string, refusal: string): Mailbox {
-  try {
-    return parseMailbox(text)
-  } catch (error) {
-    if (error instanceof AddressSyntaxError) throw new Refusal(refusal)
-    throw error
-  }
+  const mailbox = readOrNull(() => parseMailbox(text))
+  if (mailbox === null) throw new Refusal(refusal)
+  return mailbox
 }

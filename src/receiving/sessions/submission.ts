@@ -10,21 +10,16 @@ import type { Chunk } from '../../protocols/message/mime-message.ts'
 import { chunkSize } from '../../protocols/message/mime-message.ts'
 import type { Mailbox } from '../../protocols/mime/address.ts'
 import { STATUS } from '../../protocols/smtp/codes.ts'
-import { holdTooLong, type MailParameters } from '../../protocols/smtp/server-dialogue.ts'
+import { holdTooLong } from '../../protocols/smtp/server-dialogue.ts'
 import { Refusal, replyLine } from './replies.ts'
 import type { MailOpening, MailTransaction, SmtpLogin } from './session.ts'
 
 /** One message of one login, as received. */
-export interface SubmittedMail {
+export interface SubmittedMail extends Omit<MailOpening, 'isFirst'> {
   /** The content byte for byte, without the doubled dots. */
   raw: Chunk
   /** RCPT TO in order, duplicates included. */
   recipients: readonly Mailbox[]
-  login: SmtpLogin
-  remoteAddress: string
-  /** MAIL FROM: not used for delivery, but mailing lists check whether it is empty. */
-  envelopeSender: string
-  parameters: MailParameters
 }
 
 export interface SubmissionParts extends Pick<Core, 'clock' | 'limiter'> {

@@ -43,10 +43,7 @@ export function createNotices(parts: NoticesParts): TakeNotice {
   const { topics, certificates, reports, httpClient, clock, log } = parts
 
   /** @returns the time of the message and the origin of its topic */
-  async function prove(
-    topic: SnsTopicRow,
-    message: SnsMessage,
-  ): Promise<{ signedAt: number; origin: string }> {
+  async function prove(topic: SnsTopicRow, message: SnsMessage) {
     const origin = originOfTopic(topic.arn)
     if (origin === null || message.TopicArn !== topic.arn)
       throw new Forbidden('The message is of another topic')

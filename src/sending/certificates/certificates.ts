@@ -39,11 +39,7 @@ export async function readCertificate(
 }
 
 /** K6: the first order, or a new attempt after a failed one. @throws NotFound, Conflict, BadRequest */
-export async function requestCertificate(
-  parts: CertificateParts,
-  accountId: string,
-  host: string,
-): Promise<void> {
+export async function requestCertificate(parts: CertificateParts, accountId: string, host: string) {
   const { domain, row, name } = await knownHost(parts, accountId, host)
   const now = Math.floor(parts.clock.now())
   const exists = () =>
@@ -59,11 +55,7 @@ export async function requestCertificate(
 }
 
 /** K7: for an expired one. @throws NotFound, TooManyRequests, Conflict, BadRequest */
-export async function renewCertificate(
-  parts: CertificateParts,
-  accountId: string,
-  host: string,
-): Promise<void> {
+export async function renewCertificate(parts: CertificateParts, accountId: string, host: string) {
   const { domain, row, name } = await knownHost(parts, accountId, host)
   const now = Math.floor(parts.clock.now())
   const isRunning = () =>
@@ -104,11 +96,7 @@ async function checkOrderable(parts: CertificateParts, domain: Domain, host: str
  * The tracking host of one of the account's domains: the present one, or a former one that still has a certificate,
  * since links in sent mail point there. @throws NotFound for any other
  */
-async function knownHost(
-  parts: CertificateParts,
-  accountId: string,
-  host: string,
-): Promise<{ domain: Domain; row: CertificateRow | null; name: string }> {
+async function knownHost(parts: CertificateParts, accountId: string, host: string) {
   const name = host.toLowerCase()
   const dot = name.indexOf('.')
   const domain = dot > 0 ? await parts.domains.byName(name.slice(dot + 1)) : null

@@ -12,20 +12,7 @@ import type { CertificateRow } from '../../platform/store/schema.ts'
 import { isValid } from './certificate-state.ts'
 import { type CertificatePair, type CertificateStore, isOwnRow } from './certificate-store.ts'
 
-export interface OwnCertificates {
-  /** Names that certificates are ordered for, in lower case. */
-  readonly hosts: ReadonlySet<string>
-  /** Unix milliseconds until which other hosts trust what is served for the name; null: they do not, or it is no own name. */
-  trustedUntil(host: string): number | null
-  /** The context of a handshake under that name: of the ordered certificate, or of `fallback` while there is none. */
-  contextsOf(host: string, options: SecureContextOptions, fallback: () => SecureContext): () => SecureContext
-  /** Calls `apply` with each new pair of the name or of the files, with the name's present one at once. */
-  follow(host: string, apply: (pair: CertificatePair) => void): void
-  /** Reads database and file again. Never rejects. */
-  refresh(): Promise<void>
-  /** The state of each ordered name, for the operator. */
-  states(): Promise<OwnCertificateState[]>
-}
+export type OwnCertificates = ReturnType<typeof createOwnCertificates>
 
 export interface OwnCertificateState {
   host: string
@@ -48,7 +35,7 @@ export function createOwnCertificates(options: {
   files: { certificateFile: string; keyFile: string } | null
   clock: Clock
   log: Logger
-}): OwnCertificates {
+}) {
   const { certificates, files, clock, log } = options
   const hosts = new Set(options.hosts)
   const held = new Map<string, Held>()
@@ -84,14 +71,17 @@ export function createOwnCertificates(options: {
   }
 
   return {
+    /** Names that certificates are ordered for, in lower case. */
     hosts,
-    trustedUntil(host) {
+    /** Unix milliseconds until which other hosts trust what is served for the name; null: they do not, or it is no own name. */
+    trustedUntil(host: string) {
       const pair = validPair(host)
       if (pair !== null) return pair.expiresAt
       const until = file === null ? 0 : fileTrustedUntil(file.certificate, host)
       return until > clock.now() ? until : null
     },
-    contextsOf(host, tlsOptions, fallback) {
+    /** The context of a handshake under that name: of the ordered certificate, or of `fallback` while there is none. */
+    contextsOf(host: string, tlsOptions: SecureContextOptions, fallback: () => SecureContext) {
       let made: { pair: Held; context: SecureContext } | null = null
       return () => {
         const pair = validPair(host)
@@ -103,16 +93,19 @@ export function createOwnCertificates(options: {
         return made.context
       }
     },
-    follow(host, apply) {
+    /** Calls `apply` with each new pair of the name or of the files, with the name's present one at once. */
+    follow(host: string, apply: (pair: CertificatePair) => void) {
       followers.set(host, [...(followers.get(host) ?? []), apply])
       const pair = validPair(host)
       if (pair !== null) apply(pair)
     },
+    /** Reads database and file again. Never rejects. */
     async refresh() {
       for (const host of hosts)
         await refreshHost(host).catch((err: unknown) => log.error({ err, host }, 'cannot load a certificate'))
       if (files !== null) await refreshFile(files)
     },
+    /** The state of each ordered name, for the operator. */
     async states() {
       const rows = await Promise.all([...hosts].map((host) => certificates.find(host)))
       return [...hosts].map((host, at) => stateOf(host, rows[at] ?? null))

@@ -12,7 +12,7 @@ import { ServiceError, Unavailable } from '../../base/process/errors.ts'
 import { DAY_MS, MINUTE_MS } from '../../base/time/durations.ts'
 import type { Core } from '../../core.ts'
 import type { AskingMail, ConfirmationMail } from '../../mail/messages/confirmation-mail.ts'
-import { createJob, type Job } from '../../platform/jobs/job.ts'
+import { createJob } from '../../platform/jobs/job.ts'
 import type { ListMemberRow } from '../../platform/store/schema.ts'
 import { StaleWrite, type Statement } from '../../platform/store/store.ts'
 import { parseMailbox } from '../../protocols/mime/address.ts'
@@ -38,21 +38,7 @@ export interface Asked {
   address: string
 }
 
-export interface Confirmations {
-  /** What a link asks; null: used, too old, or not one of ours. Changes nothing. */
-  find(token: string): Promise<Asked | null>
-  /** The member agrees, or not; null as `find`. */
-  answer(token: string, agrees: boolean, visitor: Visitor): Promise<Asked | null>
-  /** Somebody enters an address into the form of a list. Nothing tells whether that changed anything. */
-  join(list: List, address: ReadAddress, visitor: Visitor): Promise<void>
-  /** Accepts the mails of one step; whether there may be more. */
-  sendDue(signal?: AbortSignal): Promise<boolean>
-  /** Ends members whose time is over, and removes old rows; whether there may be more. */
-  endDue(): Promise<boolean>
-  jobs: readonly Job[]
-  /** A mail may be due. */
-  wake(): void
-}
+export type Confirmations = ReturnType<typeof createConfirmations>
 
 export type Visitor = Pick<Cause, 'ip' | 'userAgent'>
 
@@ -74,7 +60,7 @@ const ENDS_EVERY_MS = 10 * MINUTE_MS
 const REFUSED_AGAIN_MS = 10 * MINUTE_MS
 const OLD_ROWS = 1_000
 
-export function createConfirmations(parts: ConfirmationParts): Confirmations {
+export function createConfirmations(parts: ConfirmationParts) {
   const { store, lists, clock, tokens } = parts
   const sendDue = createAsking(parts)
 
@@ -118,15 +104,20 @@ export function createConfirmations(parts: ConfirmationParts): Confirmations {
   })
 
   return {
+    /** Accepts the mails of one step; whether there may be more. */
     sendDue,
+    /** Ends members whose time is over, and removes old rows; whether there may be more. */
     endDue,
     jobs: [mails, ends],
+    /** A mail may be due. */
     wake: () => mails.wake(),
-    async find(token) {
+    /** What a link asks; null: used, too old, or not one of ours. Changes nothing. */
+    async find(token: string) {
       const found = await pendingOf(token)
       return found && { list: found.list, address: found.member.address }
     },
-    async answer(token, agrees, visitor) {
+    /** The member agrees, or not; null as `find`. */
+    async answer(token: string, agrees: boolean, visitor: Visitor) {
       const found = await pendingOf(token)
       if (found === null) return null
       const { address_key: key, pending_id: id } = found.member
@@ -146,7 +137,8 @@ export function createConfirmations(parts: ConfirmationParts): Confirmations {
       })
       return answered ?? null
     },
-    async join(list, address, visitor) {
+    /** Somebody enters an address into the form of a list. Nothing tells whether that changed anything. */
+    async join(list: List, address: ReadAddress, visitor: Visitor) {
       const cause: Cause = { source: 'form', at: clock.now(), ...visitor }
       const counts = await parts.formLimits.count(list.accountId, address, cause.at)
       const change = (mayAsk: boolean) =>
@@ -166,7 +158,7 @@ export function createConfirmations(parts: ConfirmationParts): Confirmations {
 }
 
 /** Sends the mails that ask members to confirm. */
-function createAsking(parts: ConfirmationParts): Confirmations['sendDue'] {
+function createAsking(parts: ConfirmationParts) {
   const { store, lists, domains, clock, log, tokens } = parts
 
   async function bodyOf(list: List, domain: Domain, row: ListMemberRow, withTemplate: boolean) {
@@ -218,7 +210,7 @@ function createAsking(parts: ConfirmationParts): Confirmations['sendDue'] {
     await store.commit([{ sql, values: [Math.floor(clock.now()) + REFUSED_AGAIN_MS, pending_id] }])
   }
 
-  return async (signal) => {
+  return async (signal?: AbortSignal) => {
     const due = await lists.duePending('pending_mail_at', clock.now(), PORTION)
     for (const row of due) {
       if (signal?.aborted) return false

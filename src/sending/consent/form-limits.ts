@@ -14,15 +14,13 @@ export const PER_ACCOUNT_MAX = 3_000
 /** Below what a list may ask for in all: half of a list's people have the same large provider. */
 export const PER_RECIPIENT_DOMAIN_MAX = 500
 
-export interface FormLimits {
-  /** Statements that count one mail; null: a limit is reached. */
-  count(accountId: string, address: ReadAddress, at: number): Promise<readonly Statement[] | null>
-}
+export type FormLimits = ReturnType<typeof createFormLimits>
 
 /** @param digest keyed, so that no table names who was asked */
-export function createFormLimits(store: Store, digest: (text: string) => string): FormLimits {
+export function createFormLimits(store: Store, digest: (text: string) => string) {
   return {
-    async count(accountId, { key, domain }, at) {
+    /** Statements that count one mail; null: a limit is reached. */
+    async count(accountId: string, { key, domain }: ReadAddress, at: number) {
       const limits: [subject: string, max: number][] = [
         [digest(`mailbox ${mailboxOf(key)}`), PER_MAILBOX_MAX],
         [digest(`domain ${accountId} ${domain}`), PER_RECIPIENT_DOMAIN_MAX],

@@ -43,17 +43,7 @@ export interface Judgement extends Verdict {
   decision: Decision | null
 }
 
-export interface ContentCheck {
-  /**
-   * `againAt`: not known yet; to be asked again then, in Unix milliseconds.
-   * @throws when the content or the database cannot be read
-   */
-  judge(copy: CheckedCopy): Promise<Judgement | { againAt: number }>
-  /** Contents of messages that passed or were stopped in this process, each once it is judged for the first time. */
-  results(): Readonly<Record<Level | 'unchecked', number>>
-  /** Unix milliseconds of the last message that passed, or waits, without an answer of a scanner; null: none has. */
-  lastUncheckedAt(): number | null
-}
+export type ContentCheck = NonNullable<ReturnType<typeof createContentCheck>>
 
 interface ContentCheckParts extends Pick<Core, 'blobs' | 'clock'> {
   config: ContentCheckConfig & { hostname: string }
@@ -79,7 +69,7 @@ const COUNTED = Symbol('counted as checked')
 type Marked = MessageRecord & { [DIGEST]?: Lazy<string>; [COUNTED]?: Set<string> }
 
 /** Null: no scanner of sent mail is configured, and nothing is done for any message. */
-export function createContentCheck(parts: ContentCheckParts): ContentCheck | null {
+export function createContentCheck(parts: ContentCheckParts) {
   const { config, scanners, holds, blobs, clock, count } = parts
   const { outboundScore, virus } = scanners
   if (outboundScore === null && virus === null) return null
@@ -144,7 +134,11 @@ export function createContentCheck(parts: ContentCheckParts): ContentCheck | nul
   }
 
   return {
-    async judge(copy) {
+    /**
+     * `againAt`: not known yet; to be asked again then, in Unix milliseconds.
+     * @throws when the content or the database cannot be read
+     */
+    async judge(copy: CheckedCopy) {
       const record: Marked = copy.record
       const lazy = record[DIGEST] ?? attach(record, DIGEST, new Lazy(() => digestOf(record, blobs)))
       const digest = copyDigest(await lazy.get(), copy)
@@ -163,7 +157,9 @@ export function createContentCheck(parts: ContentCheckParts): ContentCheck | nul
       const decision = verdict.level === 'pass' ? null : await holds.decisionOn(digest)
       return { ...verdict, digest, decision }
     },
-    results: () => results,
+    /** Contents of messages that passed or were stopped in this process, each once it is judged for the first time. */
+    results: (): Readonly<Record<Level | 'unchecked', number>> => results,
+    /** Unix milliseconds of the last message that passed, or waits, without an answer of a scanner; null: none has. */
     lastUncheckedAt: () => uncheckedAt,
   }
 }

@@ -161,11 +161,7 @@ async function* probePieces(): AsyncGenerator<Uint8Array> {
 }
 
 /** @throws the reason once the time is over */
-async function withinTime<T>(
-  clock: Clock,
-  timeMs: number,
-  ask: (signal: AbortSignal) => Promise<T>,
-): Promise<T> {
+async function withinTime<T>(clock: Clock, timeMs: number, ask: (signal: AbortSignal) => Promise<T>) {
   const limit = new AbortController()
   const late = new Error(`no answer within ${timeMs / SECOND_MS} seconds`)
   const timer = clock.setTimer(timeMs, () => limit.abort(late))

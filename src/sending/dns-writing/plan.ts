@@ -143,12 +143,7 @@ const joined = (one: StoredChange | undefined, other: StoredChange): StoredChang
         purposes: [...one.purposes, ...other.purposes],
       }
 
-function entryOf(
-  wanted: Wanted,
-  zones: Standing['zones'],
-  sets: Standing['sets'],
-  options: PlanOptions,
-): PlanEntry {
+function entryOf(wanted: Wanted, zones: Standing['zones'], sets: Standing['sets'], options: PlanOptions) {
   const { purpose, name, type, values } = wanted
   const entry = (action: PlanEntry['action'], more: Partial<PlanEntry> = {}): PlanEntry => ({
     ...{ purpose, name, type, action, add: [], remove: [], reason: '' },

@@ -39,10 +39,7 @@ export function createDnsChecks(parts: VerificationParts & { log: Logger }): Job
     },
   })
 
-  async function check(
-    due: { domain_id: string; next_check_at: number },
-    signal: AbortSignal,
-  ): Promise<void> {
+  async function check(due: { domain_id: string; next_check_at: number }, signal: AbortSignal) {
     const claimed = await store.db
       .updateTable('domain_dns')
       .set({ next_check_at: Math.floor(clock.now()) + CLAIM_MS })

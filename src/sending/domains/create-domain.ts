@@ -1,5 +1,4 @@
 /** Creates a domain together with its first DKIM key (domains.md rules 9, 14-18). */
-import type { Kysely, Transaction } from 'kysely'
 import { randomHex } from '../../base/ids.ts'
 import { BadRequest, Unavailable } from '../../base/process/errors.ts'
 import type { Clock } from '../../base/time/clock.ts'
@@ -8,9 +7,9 @@ import type { Core } from '../../core.ts'
 import { type HttpClient, storedUrlFault } from '../../platform/posts/http-client.ts'
 import { countOf } from '../../platform/store/count.ts'
 import { enter } from '../../platform/store/pods/entries.ts'
-import type { DkimKeyRow, DomainRow, Schema } from '../../platform/store/schema.ts'
+import type { DkimKeyRow, DomainRow } from '../../platform/store/schema.ts'
 import type { Sealer } from '../../platform/store/secrets/sealing.ts'
-import { StaleWrite, type Store } from '../../platform/store/store.ts'
+import { type Db, StaleWrite, type Store, type Tx } from '../../platform/store/store.ts'
 import type { DnsTargets } from './dns/dns-records.ts'
 import type { OwnHosts } from './dns/own-hosts.ts'
 import { nextCheckAt } from './dns/state.ts'
@@ -38,7 +37,7 @@ export interface SendingAddresses {
 export type SystemLoginWrite = (
   domain: Pick<Domain, 'id' | 'accountId' | 'name'>,
   password: string | null,
-) => Promise<(tx: Transaction<Schema>) => Promise<void>>
+) => Promise<(tx: Tx) => Promise<void>>
 
 export interface CreateParts extends Pick<Core, 'store' | 'sealer' | 'clock' | 'domains'> {
   signingKeys: SigningKeys
@@ -54,11 +53,7 @@ export interface CreateParts extends Pick<Core, 'store' | 'sealer' | 'clock' | '
 export const NO_SENDER_SECURITY = 'Automatic Sender Security is not configured on this server'
 
 /** @throws BadRequest with the texts of domains.md */
-export async function createDomain(
-  parts: CreateParts,
-  claimant: Claimant,
-  given: NewDomain,
-): Promise<Domain> {
+export async function createDomain(parts: CreateParts, claimant: Claimant, given: NewDomain) {
   const wanted = { ...given, dkim: dkimChoice(given) }
   for (let attempt = 1; ; attempt++) {
     const made = await tryCreate(parts, claimant, wanted)
@@ -156,7 +151,7 @@ async function checkAddresses(addresses: SendingAddresses, accountId: string, wa
     throw new BadRequest('IP pool not found')
 }
 
-async function checkCount(tx: Transaction<Schema>, accountId: string, max: number): Promise<void> {
+async function checkCount(tx: Tx, accountId: string, max: number): Promise<void> {
   if (max === 0) return
   const count = await countOf(tx.selectFrom('domains').where('account_id', '=', accountId))
   if (count >= max) throw new BadRequest(`The account has its maximum of ${max} domains`)
@@ -166,7 +161,7 @@ async function checkCount(tx: Transaction<Schema>, accountId: string, max: numbe
  * A name is taken while a domain has it, even one that is being deleted, and while another account signs with it:
  * its keys would sign for both. Names below the verified domain of another account are that account's.
  */
-async function checkName(db: Kysely<Schema>, claimant: Claimant, name: string): Promise<void> {
+async function checkName(db: Db, claimant: Claimant, name: string): Promise<void> {
   const domain = await db.selectFrom('domains').select('id').where('name', '=', name).executeTakeFirst()
   const leaving = await db
     .selectFrom('domain_deletions')
@@ -179,7 +174,7 @@ async function checkName(db: Kysely<Schema>, claimant: Claimant, name: string): 
 }
 
 /** Whether `host` is a domain or the DKIM authority of another account. */
-async function isForeignAuthority(db: Kysely<Schema>, accountId: string, host: string): Promise<boolean> {
+async function isForeignAuthority(db: Db, accountId: string, host: string): Promise<boolean> {
   const domain = await db
     .selectFrom('domains')
     .select('id')
@@ -200,7 +195,7 @@ async function isForeignAuthority(db: Kysely<Schema>, accountId: string, host: s
 }
 
 /** @throws BadRequest for a host that another account signs with */
-async function chooseAuthority(db: Kysely<Schema>, accountId: string, wanted: Wanted): Promise<string> {
+async function chooseAuthority(db: Db, accountId: string, wanted: Wanted): Promise<string> {
   const { dkim, name } = wanted
   if (dkim.kind === 'self') return name
   if (wanted.use_automatic_sender_security)

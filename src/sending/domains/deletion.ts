@@ -3,13 +3,12 @@
  * belongs to it. Its name is free again when the job is done.
  */
 
-import type { Transaction } from 'kysely'
 import { BadRequest, NotFound } from '../../base/process/errors.ts'
 import { HOUR_MS, MINUTE_MS } from '../../base/time/durations.ts'
 import type { Core } from '../../core.ts'
 import { createJob, type Job } from '../../platform/jobs/job.ts'
 import { entriesOf, leave } from '../../platform/store/pods/entries.ts'
-import type { Schema } from '../../platform/store/schema.ts'
+import type { Tx } from '../../platform/store/store.ts'
 import { type Domain, domainOfRow } from './domain.ts'
 import { lockNames } from './names/name-lock.ts'
 import { hostEntries, leaveHosts } from './names/pod-entries.ts'
@@ -91,7 +90,7 @@ export async function deleteDomainsOf(parts: DeletionParts, accountId: string): 
 async function removeDomain(
   parts: DeletionParts,
   domain: Pick<Domain, 'id' | 'name'>,
-  check: (tx: Transaction<Schema>, current: Domain) => Promise<void>,
+  check: (tx: Tx, current: Domain) => Promise<void>,
 ): Promise<void> {
   const now = Math.floor(parts.clock.now())
   await parts.store.transaction(async (tx) => {

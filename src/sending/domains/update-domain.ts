@@ -1,9 +1,10 @@
 /** Changes a domain's settings (domains.md rules 19-21, 26). */
-import type { Transaction } from 'kysely'
+
 import { BadRequest, NotFound } from '../../base/process/errors.ts'
 import { ifStale } from '../../platform/store/commits.ts'
 import { enter } from '../../platform/store/pods/entries.ts'
-import type { DomainRow, Schema } from '../../platform/store/schema.ts'
+import type { DomainRow } from '../../platform/store/schema.ts'
+import type { Tx } from '../../platform/store/store.ts'
 import { type CreateParts, checkArchive, NO_SENDER_SECURITY } from './create-domain.ts'
 import { type Domain, domainOfRow } from './domain.ts'
 import { columnsOf, type DomainChanges } from './fields.ts'
@@ -44,7 +45,7 @@ export async function updateDomain(
   const { use_automatic_sender_security: _, ...columns } = columnsOf(changes)
   const { smtp_password: password } = changes
   const login = password === undefined ? null : await parts.postmasterLogin(domain, password)
-  const change = async (tx: Transaction<Schema>) => {
+  const change = async (tx: Tx) => {
     const row = await tx.selectFrom('domains').selectAll().where('id', '=', domain.id).executeTakeFirst()
     if (!row) throw new NotFound('Domain not found')
     const change: Partial<DomainRow> = {

@@ -1,10 +1,10 @@
 /** The addresses of an account's dynamic pools (dynamic-pools.md section 5 rules 12 to 16). */
-import type { Transaction } from 'kysely'
+
 import { randomHex } from '../../base/ids.ts'
 import { BadRequest, NotFound } from '../../base/process/errors.ts'
 import type { Of } from '../../base/shape.ts'
 import type { Clock } from '../../base/time/clock.ts'
-import type { Schema } from '../../platform/store/schema.ts'
+import type { Tx } from '../../platform/store/store.ts'
 import type { Address, AddressBook } from '../ips/address-book.ts'
 import type { KnownAddresses } from '../ips/known-addresses.ts'
 import { notOwned, noWarmAddress, ownAddress } from '../ips/rules.ts'
@@ -12,20 +12,8 @@ import { BANDS, type Band } from './bands.ts'
 import { poolsOf, presentPools } from './pool-rules.ts'
 import type { POOL_OVERVIEW } from './shapes.ts'
 
-type Tx = Transaction<Schema>
-
 /** Changes throw BadRequest for what an account may not do, and then change nothing. */
-export interface PoolContents {
-  /** Replaces all of them, and creates the pools. */
-  set(accountId: string, ips: Readonly<Record<Band, readonly string[]>>): Promise<void>
-  /** @throws NotFound for an unknown address */
-  add(accountId: string, band: Band, ip: string): Promise<void>
-  edit(accountId: string, band: Band, added: readonly string[], removed: readonly string[]): Promise<void>
-  /** Moves an address from whichever of the pools it is in; null: into none. @throws NotFound as `add` */
-  place(accountId: string, ip: string, band: Band | null): Promise<void>
-  /** Removes the pools. @throws BadRequest while a domain is enrolled in them */
-  remove(accountId: string): Promise<void>
-}
+export type PoolContents = ReturnType<typeof createContents>
 
 interface ContentParts {
   clock: Clock
@@ -34,15 +22,10 @@ interface ContentParts {
   assigned(tx: Tx, accountId: string, ips: readonly string[]): Promise<void>
 }
 
-export function createContents({ clock, known, assigned }: ContentParts): PoolContents {
+export function createContents({ clock, known, assigned }: ContentParts) {
   const now = () => Math.floor(clock.now())
 
-  async function addMembers(
-    tx: Tx,
-    accountId: string,
-    poolId: string,
-    ips: readonly string[],
-  ): Promise<void> {
+  async function addMembers(tx: Tx, accountId: string, poolId: string, ips: readonly string[]) {
     if (ips.length === 0) return
     await tx
       .insertInto('dynamic_pool_members')
@@ -56,7 +39,8 @@ export function createContents({ clock, known, assigned }: ContentParts): PoolCo
   }
 
   return {
-    set: (accountId, ips) =>
+    /** Replaces all of them, and creates the pools. */
+    set: (accountId: string, ips: Readonly<Record<Band, readonly string[]>>) =>
       known.change(async (tx) => {
         const book = known.book()
         const sets = readSets(book, accountId, ips)
@@ -74,7 +58,8 @@ export function createContents({ clock, known, assigned }: ContentParts): PoolCo
           await checkWarm(tx, ids.get(band) as string, band)
         }
       }),
-    add: (accountId, band, text) =>
+    /** @throws NotFound for an unknown address */
+    add: (accountId: string, band: Band, text: string) =>
       known.change(async (tx) => {
         const book = known.book()
         const pool = poolsOf(book, accountId).get(band)
@@ -83,7 +68,7 @@ export function createContents({ clock, known, assigned }: ContentParts): PoolCo
         if (address.poolId !== null) throw inPool(book, address)
         await addMembers(tx, accountId, pool?.id as string, [address.ip])
       }),
-    edit: (accountId, band, added, removed) =>
+    edit: (accountId: string, band: Band, added: readonly string[], removed: readonly string[]) =>
       known.change(async (tx) => {
         const book = known.book()
         const id = poolsOf(book, accountId).get(band)?.id as string
@@ -106,7 +91,8 @@ export function createContents({ clock, known, assigned }: ContentParts): PoolCo
         )
         await checkWarm(tx, id, band)
       }),
-    place: (accountId, text, band) =>
+    /** Moves an address from whichever of the pools it is in; null: into none. @throws NotFound as `add` */
+    place: (accountId: string, text: string, band: Band | null) =>
       known.change(async (tx) => {
         const book = known.book()
         const pools = poolsOf(book, accountId)
@@ -119,7 +105,8 @@ export function createContents({ clock, known, assigned }: ContentParts): PoolCo
         if (to !== null) await addMembers(tx, accountId, to, [ip])
         if (from !== undefined) await checkWarm(tx, from[1].id, from[0])
       }),
-    remove: (accountId) =>
+    /** Removes the pools. @throws BadRequest while a domain is enrolled in them */
+    remove: (accountId: string) =>
       known.change(async (tx) => {
         const enrolled = await tx
           .selectFrom('dynamic_pool_domains')

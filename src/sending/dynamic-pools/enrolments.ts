@@ -2,13 +2,12 @@
  * Domains in dynamic pools: how they enter, move and leave (dynamic-pools.md section 5). The band is written in two places in
  * one transaction: `dynamic_pool_domains`, and as the id of the pool in the row of the domain, where sending finds it.
  */
-import type { Transaction } from 'kysely'
 import { BadRequest } from '../../base/process/errors.ts'
 import type { Core } from '../../core.ts'
 import type { AccountDirectory } from '../../people/accounts/account-directory.ts'
 import type { DynamicPoolsConfig } from '../../platform/config/sending.ts'
-import type { DynamicPoolDomainRow, Schema } from '../../platform/store/schema.ts'
-import type { Store } from '../../platform/store/store.ts'
+import type { DynamicPoolDomainRow } from '../../platform/store/schema.ts'
+import type { Store, Tx } from '../../platform/store/store.ts'
 import type { Figures } from '../../watching/metrics/figures.ts'
 import type { Domain } from '../domains/domain.ts'
 import { type AddressBook, SHARED } from '../ips/address-book.ts'
@@ -19,8 +18,6 @@ import { type Band, type DomainFigures, judge, moved, nextCheckAt, ratePpm, type
 import { figuresOf } from './domain-figures.ts'
 import { type FiguresOfRow, NO_BAND, recordChange, SYSTEM } from './history.ts'
 import { alreadyEnrolled, notEnrolled, ownerOf, poolsOf } from './pool-rules.ts'
-
-type Tx = Transaction<Schema>
 
 interface EnrolmentParts extends Pick<Core, 'store' | 'clock' | 'domains' | 'accounts'> {
   known: KnownAddresses
@@ -237,11 +234,7 @@ async function setBand(tx: Tx, row: DynamicPoolDomainRow, to: Band): Promise<voi
 }
 
 /** False: the domain was checked, pinned or removed since `row` was read. */
-async function writeCheck(
-  tx: Tx,
-  row: DynamicPoolDomainRow,
-  columns: Partial<DynamicPoolDomainRow>,
-): Promise<boolean> {
+async function writeCheck(tx: Tx, row: DynamicPoolDomainRow, columns: Partial<DynamicPoolDomainRow>) {
   const updated = await tx
     .updateTable('dynamic_pool_domains')
     .set(columns)

@@ -1,11 +1,10 @@
 /** Records of changes of bands (dynamic-pools.md section 1, HistoryRecord). */
-import type { Transaction } from 'kysely'
 import { newId } from '../../base/ids.ts'
 import type { Of } from '../../base/shape.ts'
 import { formatRfc3339 } from '../../base/time/dates.ts'
 import { removeRows } from '../../platform/store/commits.ts'
-import type { DynamicPoolHistoryRow, Schema } from '../../platform/store/schema.ts'
-import type { SqlValue, Store } from '../../platform/store/store.ts'
+import type { DynamicPoolHistoryRow } from '../../platform/store/schema.ts'
+import type { SqlValue, Store, Tx } from '../../platform/store/store.ts'
 import { type Band, fractionOf } from './bands.ts'
 import { type Page, type PageOrder, type PagePlace, readPage } from './pages.ts'
 import type { HISTORY_RECORD } from './shapes.ts'
@@ -30,7 +29,7 @@ interface Change {
   initiatedBy: string
 }
 
-export async function recordChange(tx: Transaction<Schema>, change: Change, now: number): Promise<void> {
+export async function recordChange(tx: Tx, change: Change, now: number): Promise<void> {
   const at = Math.floor(now)
   await tx
     .insertInto('dynamic_pool_history')

@@ -92,10 +92,7 @@ export function createAddressChecks(parts: CheckParts): Job {
 }
 
 /** Why connections cannot leave from an address. */
-async function wayFaults(
-  { ip, localIp = ip, proxy }: SourceAddress,
-  isBound: boolean | null,
-): Promise<string[]> {
+async function wayFaults({ ip, localIp = ip, proxy }: SourceAddress, isBound: boolean | null) {
   if (proxy !== undefined)
     return tryProxy(proxy).then(
       () => [],

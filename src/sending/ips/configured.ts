@@ -1,10 +1,11 @@
 /** Takes the addresses of the configuration into the table (ips-pools.md section 1 rule 1). */
-import type { Transaction } from 'kysely'
+
 import type { SourceAddress } from '../../platform/config/sending.ts'
-import type { IpRow, Schema } from '../../platform/store/schema.ts'
+import type { IpRow } from '../../platform/store/schema.ts'
+import type { Tx } from '../../platform/store/store.ts'
 import { removeWarmups } from './warmup/removal.ts'
 
-type Change = (run: (tx: Transaction<Schema>) => Promise<void>) => Promise<void>
+type Change = (run: (tx: Tx) => Promise<void>) => Promise<void>
 
 /**
  * New addresses get a row; one whose kind has changed begins anew, out of its pool. What accounts were given since stays
@@ -23,12 +24,7 @@ export async function noteConfigured(
   })
 }
 
-async function noteOne(
-  tx: Transaction<Schema>,
-  address: SourceAddress,
-  firstAccountId: string,
-  now: number,
-): Promise<void> {
+async function noteOne(tx: Tx, address: SourceAddress, firstAccountId: string, now: number) {
   const { ip } = address
   const row = await tx.selectFrom('ips').selectAll().where('ip', '=', ip).executeTakeFirst()
   if (row === undefined) {

@@ -3,12 +3,10 @@
  * database has changed. All changes go through `change`.
  */
 
-import type { Kysely, Transaction } from 'kysely'
 import type { Clock } from '../../base/time/clock.ts'
 import { HOUR_MS } from '../../base/time/durations.ts'
 import type { Config } from '../../platform/config/config.ts'
-import type { Schema } from '../../platform/store/schema.ts'
-import type { Store } from '../../platform/store/store.ts'
+import type { Db, Store, Tx } from '../../platform/store/store.ts'
 import type { SendingAddresses } from '../domains/create-domain.ts'
 import { type AddressBook, type BookRows, createBook, mayUse, poolFor, SHARED } from './address-book.ts'
 import { noteConfigured } from './configured.ts'
@@ -46,7 +44,7 @@ export async function openAddresses(store: Store, clock: Clock, config: Settings
      * Runs a change of addresses, pools, delegations, warm-ups or the addresses of domains: one at a time in all processes,
      * with the book as it is then.
      */
-    async change<T>(run: (tx: Transaction<Schema>) => Promise<T>): Promise<T> {
+    async change<T>(run: (tx: Tx) => Promise<T>): Promise<T> {
       const result = await store.transaction(async (tx) => {
         // First, for its row lock.
         const { version } = await tx
@@ -83,13 +81,13 @@ export const addressesForDomains = ({ book }: KnownAddresses): SendingAddresses 
     poolId !== SHARED && (poolFor(book(), accountId, poolId) ?? []).length > 0,
 })
 
-async function readVersion(db: Kysely<Schema>): Promise<string> {
+async function readVersion(db: Db): Promise<string> {
   const query = db.selectFrom('ip_changes').select('version').where('id', '=', 1)
   return String((await query.executeTakeFirstOrThrow()).version)
 }
 
 /** Reads the version first: a change made meanwhile is read again. */
-async function readRows(db: Kysely<Schema>): Promise<BookRows> {
+async function readRows(db: Db): Promise<BookRows> {
   const version = await readVersion(db)
   const [ips, pools, members, dynamicPools, dynamicMembers, delegations, exclusions, warmups, blocks] =
     await Promise.all([

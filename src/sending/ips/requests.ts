@@ -1,7 +1,7 @@
 /** Dedicated addresses that no account has, and how accounts get one (ips-pools.md section 2 rule 10). */
-import type { Transaction } from 'kysely'
+
 import { BadRequest } from '../../base/process/errors.ts'
-import type { Schema } from '../../platform/store/schema.ts'
+import type { Tx } from '../../platform/store/store.ts'
 import type { KnownAddresses } from './known-addresses.ts'
 
 export type AddressRequests = ReturnType<typeof createAddressRequests>
@@ -11,7 +11,7 @@ interface RequestParts {
   /** What is given is warmed up from its first use. */
   warms: boolean
   /** Addresses are used now; may start their warm-up. */
-  assigned(tx: Transaction<Schema>, accountId: string, ips: readonly string[]): Promise<void>
+  assigned(tx: Tx, accountId: string, ips: readonly string[]): Promise<void>
 }
 
 export function createAddressRequests({ known, warms, assigned }: RequestParts) {

@@ -48,11 +48,7 @@ export function ipRoutes(parts: IpRouteParts): Operation[] {
 }
 
 /** Addresses that an account may assign, in the order of the text. */
-function listed(
-  book: AddressBook,
-  accountId: string,
-  { dedicated, enabled }: InputOf<typeof FILTERS>,
-): Address[] {
+function listed(book: AddressBook, accountId: string, { dedicated, enabled }: InputOf<typeof FILTERS>) {
   return [...dedicatedTo(book, accountId), ...sharedFor(book, accountId)].filter(
     (address) =>
       (dedicated === undefined || address.isDedicated === dedicated) &&
@@ -185,12 +181,7 @@ function domainTaskRoutes({ known, tasks }: IpRouteParts): Operation[] {
 export const started = (referenceId: string) => ({ message: 'started', reference_id: referenceId })
 
 /** @throws as `addressInNoPool`; BadRequest for the address itself, and where there is no shared one */
-function alternativeOf(
-  book: AddressBook,
-  accountId: string,
-  ip: string,
-  text: string | undefined,
-): string | null {
+function alternativeOf(book: AddressBook, accountId: string, ip: string, text: string | undefined) {
   if (text === undefined) return null
   if (text === SHARED) {
     if (!sharedFor(book, accountId).some(({ isEnabled }) => isEnabled)) throw notEligible()

@@ -1,8 +1,8 @@
 /** What may be assigned, with the texts of ips-pools.md. */
-import type { Transaction } from 'kysely'
+
 import { canonicalIp } from '../../base/net/ip.ts'
 import { BadRequest, Forbidden, NotFound } from '../../base/process/errors.ts'
-import type { Schema } from '../../platform/store/schema.ts'
+import type { Tx } from '../../platform/store/store.ts'
 import { type Address, type AddressBook, mayUse, poolFor, SHARED, sharedFor } from './address-book.ts'
 
 export const ipNotFound = () => new NotFound('ip not found')
@@ -42,12 +42,7 @@ export function addressInNoPool(book: AddressBook, accountId: string, text: stri
 const POOL_ID = /^[0-9a-f]{24}$/
 
 /** Checks that domains of an account can be linked to a pool. @throws NotFound; BadRequest for one without an address */
-export async function checkLinkable(
-  tx: Transaction<Schema>,
-  book: AddressBook,
-  accountId: string,
-  id: string,
-): Promise<void> {
+export async function checkLinkable(tx: Tx, book: AddressBook, accountId: string, id: string): Promise<void> {
   if (id !== SHARED && poolFor(book, accountId, id) !== null) return
   const inherited = book.inherited.get(accountId) === id
   if (!POOL_ID.test(id)) throw poolNotFound()
@@ -57,11 +52,7 @@ export async function checkLinkable(
 }
 
 /** The shared address with the fewest domains of its own. @throws BadRequest when the account has none */
-export async function leastUsedShared(
-  tx: Transaction<Schema>,
-  book: AddressBook,
-  accountId: string,
-): Promise<string> {
+export async function leastUsedShared(tx: Tx, book: AddressBook, accountId: string) {
   const ips = sharedFor(book, accountId).flatMap(({ isEnabled, ip }) => (isEnabled ? [ip] : []))
   if (ips.length === 0) throw notEligible()
   const rows = await tx
@@ -75,12 +66,7 @@ export async function leastUsedShared(
 }
 
 /** What takes the place of a pool or address: `shared`, or a dedicated one in no pool. @throws as these */
-export async function replacementAddress(
-  tx: Transaction<Schema>,
-  book: AddressBook,
-  accountId: string,
-  text: string,
-): Promise<string> {
+export async function replacementAddress(tx: Tx, book: AddressBook, accountId: string, text: string) {
   if (text === SHARED) return leastUsedShared(tx, book, accountId)
   return addressInNoPool(book, accountId, text).ip
 }

@@ -99,10 +99,7 @@ export function createSources(parts: SourceParts) {
     return own === null ? NO_SOURCE : { ip: own.ip, helo: own.helo }
   }
 
-  function withSender<T>(
-    delivery: Routed,
-    use: (sender: SenderSettings) => MaybePromise<T>,
-  ): MaybePromise<T> {
+  function withSender<T>(delivery: Routed, use: (sender: SenderSettings) => MaybePromise<T>) {
     const accountId = ownerOf(delivery.account_id)
     return whenKnown(parts.domains.byId(delivery.domain_id), (domain) => {
       const { sendingIps = null, sendingPoolId = null, dynamicPoolId = null } = domain ?? {}

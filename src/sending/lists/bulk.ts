@@ -3,13 +3,15 @@
  * whole, naming its rows; a readable entry with a bad address is skipped as a bad entry
  * (docs/decisions/0008-invalid-list-uploads.md).
  */
+
 import { CsvSyntaxError, readCsv } from '../../base/csv.ts'
+import { foreignJsonOrNull } from '../../base/foreign-json.ts'
 import { BadRequest } from '../../base/process/errors.ts'
 import { isPlainObject } from '../../base/values.ts'
 import type { ListMemberRow } from '../../platform/store/schema.ts'
 import type { EventRecord } from '../../watching/events/event.ts'
 import { asksForMail, type Cause, mailsLeft, standingOf } from './consent.ts'
-import { type List, memberOfRow, parseOrNull, readAddress, readVars } from './list.ts'
+import { type List, memberOfRow, readAddress, readVars } from './list.ts'
 import { memberUploadErrorEvent, memberUploadedEvent, type UploadFacts } from './list-events.ts'
 
 /** Per call, mailing-lists.md section 3. */
@@ -54,7 +56,7 @@ const bad = (entry: unknown, why = 'Invalid format'): BadEntry => {
  * @throws BadRequest if it is no array, or has over 1,000 entries
  */
 export function readJsonEntries(members: unknown): Entry[] {
-  const items = typeof members === 'string' ? parseOrNull(members) : members
+  const items = typeof members === 'string' ? foreignJsonOrNull(members) : members
   if (!Array.isArray(items)) throw new BadRequest("Parameter 'members' is not a valid JSON array")
   if (items.length > ENTRIES_MAX) throw new BadRequest(TOO_MANY)
   return items.map(readJsonEntry)

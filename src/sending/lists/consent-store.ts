@@ -1,6 +1,7 @@
 /** The SQL of members that wait for a confirmation, and of lists as topics. */
-import type { Kysely } from 'kysely'
-import type { ListMemberRow, Schema } from '../../platform/store/schema.ts'
+
+import type { ListMemberRow } from '../../platform/store/schema.ts'
+import type { Db } from '../../platform/store/store.ts'
 import type { List } from './list.ts'
 
 export type ConsentStore = ReturnType<typeof consentQueries>
@@ -17,7 +18,7 @@ export interface ListTopic {
 /** Keys per query, below SQLite's limit of 32,766 values. */
 const KEYS_PER_QUERY = 1_000
 
-export function consentQueries(db: Kysely<Schema>, byId: (id: string) => Promise<List | null>) {
+export function consentQueries(db: Db, byId: (id: string) => Promise<List | null>) {
   return {
     /** The member that waits under this id. */
     async pending(id: string): Promise<{ list: List; member: ListMemberRow } | null> {

@@ -45,11 +45,7 @@ type Verdict =
 const REFUSED: Verdict = { kind: 'refused', code: 550, reply: '5.7.1 posting to this list is not allowed' }
 
 /** Decides after the lookups: whether the author is a subscribed member, and whether a List-Id is one of ours. */
-export async function decidePost(
-  lists: Pick<ListStore, 'member' | 'hasHeaderId'>,
-  list: List,
-  post: Post,
-): Promise<Verdict> {
+export async function decidePost(lists: Pick<ListStore, 'member' | 'hasHeaderId'>, list: List, post: Post) {
   const asksMember = list.accessLevel === 'members' && post.way === 'inbound' && post.origin === 'proven'
   const author = asksMember ? await lists.member(list.id, addressKey(post.author)) : null
   return judgePost(list, post, {
@@ -75,11 +71,7 @@ export function judgePost(
  * The author's address counts only if its domain is proven: anyone can write it. Until that is known the answer is the same
  * for members and others, so nobody learns who is a member.
  */
-function isAllowed(
-  list: Pick<List, 'accountId' | 'accessLevel'>,
-  post: Post,
-  authorIsSubscribed: boolean,
-): boolean | 'unsure' {
+function isAllowed(list: Pick<List, 'accountId' | 'accessLevel'>, post: Post, authorIsSubscribed: boolean) {
   if (list.accessLevel === 'everyone') return true
   if (post.way !== 'inbound') return post.accountId === list.accountId
   if (list.accessLevel === 'readonly' || post.origin === 'unproven') return false

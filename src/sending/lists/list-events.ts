@@ -28,12 +28,7 @@ const uploadOf = (list: List, { taskId }: UploadFacts): ListUpload => ({
 })
 
 /** A member was added or changed. */
-export function memberUploadedEvent(
-  list: List,
-  facts: UploadFacts,
-  member: Member,
-  nowMs: number,
-): EventRecord {
+export function memberUploadedEvent(list: List, facts: UploadFacts, member: Member, nowMs: number) {
   const { address, name, subscribed } = member
   return listMemberUploadedEvent(uploadOf(list, facts), { address, name, subscribed }, nowMs)
 }

@@ -1,17 +1,11 @@
 /** Mailing lists and their members as the service uses them. */
 
-import { ForeignJsonError, parseForeignJson } from '../../base/foreign-json.ts'
+import { foreignJsonOrNull } from '../../base/foreign-json.ts'
 import { type Language, languageOf } from '../../base/languages.ts'
 import { BadRequest } from '../../base/process/errors.ts'
 import { isPlainObject } from '../../base/values.ts'
 import type { ListMemberRow, ListRow } from '../../platform/store/schema.ts'
-import {
-  AddressSyntaxError,
-  addressKey,
-  bareAddress,
-  type Mailbox,
-  parseMailbox,
-} from '../../protocols/mime/address.ts'
+import { addressKey, bareAddress, parseMailbox, readOrNull } from '../../protocols/mime/address.ts'
 
 export const ACCESS_LEVELS = ['readonly', 'members', 'everyone'] as const
 export const REPLY_PREFERENCES = ['sender', 'list'] as const
@@ -81,13 +75,8 @@ export interface ReadAddress {
 /** Reads `address` or `Name <address>`; null for anything else. */
 export function readAddress(text: string): ReadAddress | null {
   if (text.length > ADDRESS_TEXT_MAX) return null
-  let mailbox: Mailbox
-  try {
-    mailbox = parseMailbox(text)
-  } catch (error) {
-    if (error instanceof AddressSyntaxError) return null
-    throw error
-  }
+  const mailbox = readOrNull(() => parseMailbox(text))
+  if (mailbox === null) return null
   const bare = bareAddress(mailbox)
   const given = (/<([^<>]*)>\s*$/.exec(text)?.[1] ?? text).trim()
   return {
@@ -100,22 +89,12 @@ export function readAddress(text: string): ReadAddress | null {
 
 /** The object in `vars`: an object, or its JSON as text. @throws BadRequest with the contract's text */
 export function readVars(value: unknown): Record<string, unknown> {
-  const vars = typeof value === 'string' ? parseOrNull(value) : value
+  const vars = typeof value === 'string' ? foreignJsonOrNull(value) : value
   if (!isPlainObject(vars)) throw new BadRequest("Parameter 'vars' is not a valid JSON object")
   if (JSON.stringify(vars).length > VARS_BYTES_MAX) {
     throw new BadRequest(`Parameter 'vars' is too large, max is ${VARS_BYTES_MAX / 1024} KB`)
   }
   return vars
-}
-
-/** Parsed JSON, or null for text that is invalid or too large. */
-export function parseOrNull(text: string): unknown {
-  try {
-    return parseForeignJson(text)
-  } catch (error) {
-    if (error instanceof ForeignJsonError) return null
-    throw error
-  }
 }
 
 /** The default List-Id: the address with `@` as `.`, and characters that a dot-atom cannot hold as a hyphen. */

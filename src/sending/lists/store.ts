@@ -78,12 +78,7 @@ export function createListStore(store: Store, changed: (accountId: string) => vo
   }
 
   /** Decides and writes, again and again until no other node has changed the list meanwhile. */
-  async function changeWhole<T>(
-    listId: string,
-    keys: readonly string[],
-    decide: Decide<T>,
-    mails: boolean,
-  ): Promise<T | undefined> {
+  async function changeWhole<T>(listId: string, keys: readonly string[], decide: Decide<T>, mails: boolean) {
     for (let tries = 1; ; tries++) {
       const list = await byId(listId)
       if (!list) return undefined
@@ -228,11 +223,7 @@ function memberQueries(db: Store['db']) {
   }
 }
 
-async function presentMembers(
-  db: Store['db'],
-  listId: string,
-  keys: readonly string[],
-): Promise<Map<string, ListMemberRow>> {
+async function presentMembers(db: Store['db'], listId: string, keys: readonly string[]) {
   const present = new Map<string, ListMemberRow>()
   for (let from = 0; from < keys.length; from += KEYS_PER_QUERY) {
     const rows = await db
@@ -280,11 +271,7 @@ async function succeeds(writing: Promise<unknown>, isFree: () => Promise<boolean
   }
 }
 
-function changeStatements(
-  list: List,
-  present: ReadonlyMap<string, ListMemberRow>,
-  change: MemberChange,
-): Statement[] {
+function changeStatements(list: List, present: ReadonlyMap<string, ListMemberRow>, change: MemberChange) {
   const { write, remove = [], added, also = [], limits = [], cause } = change
   const asked = write.filter((row) => asksForMail(present.get(row.address_key), row))
   const statements: Statement[] = [

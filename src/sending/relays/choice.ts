@@ -136,11 +136,7 @@ export function chosenOf(
 }
 
 /** Asks only about the relay that the message would go to: to ask takes the turn of the single message that tries a closed one. */
-function usableOf(
-  level: readonly Choice[],
-  point: number,
-  canUse: (relay: string) => boolean,
-): string | null {
+function usableOf(level: readonly Choice[], point: number, canUse: (relay: string) => boolean) {
   let left = level
   let at = point
   while (left.length > 0) {

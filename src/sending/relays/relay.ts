@@ -8,7 +8,7 @@ import type { DeliveryMode } from '../../platform/config/sending.ts'
 import type { OAuthLogin } from '../../platform/posts/oauth/token-request.ts'
 import type { RelayRow } from '../../platform/store/schema.ts'
 import type { Sealer } from '../../platform/store/secrets/sealing.ts'
-import { AddressSyntaxError, bareAddress, parseMailbox } from '../../protocols/mime/address.ts'
+import { bareAddress, parseMailbox, readOrNull } from '../../protocols/mime/address.ts'
 import { DIRECT, type GivenRelay, type RelayView } from './shapes.ts'
 
 type Tls = RelayView['tls']
@@ -70,12 +70,8 @@ export const openSecret = (
   return sealed === null ? null : sealer.open(SEALED_AS, sealed, `${name} ${secret}`).toString()
 }
 
-export const sealSecret = (
-  sealer: Pick<Sealer, 'seal'>,
-  name: string,
-  secret: Secret,
-  plain: string,
-): Uint8Array => sealer.seal(SEALED_AS, plain, `${name} ${secret}`)
+export const sealSecret = (sealer: Pick<Sealer, 'seal'>, name: string, secret: Secret, plain: string) =>
+  sealer.seal(SEALED_AS, plain, `${name} ${secret}`)
 
 const NO_SECRETS = { password: null, client_secret: null, refresh_token: null }
 const NO_LIMITS: Relay['limits'] = {
@@ -221,12 +217,8 @@ function givenHost(text: string): string {
 /** One address in ASCII, since a relay that wants a certain one need not know SMTPUTF8. */
 function givenReturnPath(text: string | null): string | null {
   if (text === null) return null
-  try {
-    const address = bareAddress(parseMailbox(text))
-    if (/^[!-~]+$/.test(address)) return address
-  } catch (error) {
-    if (!(error instanceof AddressSyntaxError)) throw error
-  }
+  const address = readOrNull(() => bareAddress(parseMailbox(text)))
+  if (address !== null && /^[!-~]+$/.test(address)) return address
   throw new BadRequest('Invalid parameter: return_path')
 }
 

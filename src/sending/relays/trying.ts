@@ -12,11 +12,11 @@ import { TranscriptRecorder } from '../../mail/deliver/connect/connection-pool.t
 import { connectToRelay, type RelayHop } from '../../mail/deliver/connect/relay.ts'
 import { type MimeMessage, messageSize } from '../../protocols/message/mime-message.ts'
 import {
-  AddressSyntaxError,
   bareAddress,
   type Mailbox,
   needsSmtpUtf8,
   parseMailbox,
+  readOrNull,
 } from '../../protocols/mime/address.ts'
 import type { SmtpConnection, TransactionResult } from '../../protocols/smtp/connection.ts'
 import { SmtpFailure } from '../../protocols/smtp/failure.ts'
@@ -67,12 +67,9 @@ export async function tryRelay(
 }
 
 function addressOf(name: string, text: string): Mailbox {
-  try {
-    return parseMailbox(text)
-  } catch (error) {
-    if (error instanceof AddressSyntaxError) throw new BadRequest(`Invalid parameter: ${name}`)
-    throw error
-  }
+  const mailbox = readOrNull(() => parseMailbox(text))
+  if (mailbox === null) throw new BadRequest(`Invalid parameter: ${name}`)
+  return mailbox
 }
 
 const lastReply = ({ data, recipients }: TransactionResult) =>

@@ -158,12 +158,7 @@ export function createStandingChanges(parts: ChangeParts) {
      * @param releasedAt when something of the account was released last, as known before its figures were read; 0: never
      * @throws StaleWrite if something of it was released meanwhile
      */
-    async stop(
-      accountId: string,
-      verdict: Verdict,
-      limits: StandingLimits,
-      releasedAt: number,
-    ): Promise<void> {
+    async stop(accountId: string, verdict: Verdict, limits: StandingLimits, releasedAt: number) {
       const { domain: name, state, code, reason, figures } = verdict
       const at = now()
       const until = at + limits.hold_hours * HOUR_MS
@@ -253,12 +248,7 @@ function createReleases(
   }
 
   /** `actor` null: its time is over. `isEnabled`: what the operator has disabled ends as well. */
-  async function endNow(
-    accountId: string,
-    name: string,
-    actor: Actor | null,
-    isEnabled = false,
-  ): Promise<void> {
+  async function endNow(accountId: string, name: string, actor: Actor | null, isEnabled = false) {
     const domain = await domainRow(store, accountId, name)
     const shown = domain?.disabled_json ? (JSON.parse(domain.disabled_json) as Disablement) : null
     const isOver = (shown?.until ?? Number.POSITIVE_INFINITY) <= now()

@@ -64,11 +64,7 @@ export function createStandingChecks(parts: CheckParts): Job {
     }
   }
 
-  async function judgeOne(
-    accountId: string,
-    counts: readonly DomainCounts[],
-    releasedAt: number,
-  ): Promise<void> {
+  async function judgeOne(accountId: string, counts: readonly DomainCounts[], releasedAt: number) {
     const { limits, isOwn } = known.policyFor(accountId)
     const account = await parts.accounts.byId(accountId)
     if (limits === null || account === null || account.status === 'closed') return

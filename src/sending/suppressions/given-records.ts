@@ -7,7 +7,7 @@ import { BadRequest } from '../../base/process/errors.ts'
 import { isGoZeroTime, parseDate } from '../../base/time/dates.ts'
 import { invalidFormat, isPlainObject } from '../../base/values.ts'
 import type { SuppressionKind } from '../../platform/store/schema.ts'
-import { AddressSyntaxError, addressKey, parseMailbox, toAsciiDomain } from '../../protocols/mime/address.ts'
+import { addressKey, parseMailbox, readOrNull, toAsciiDomain } from '../../protocols/mime/address.ts'
 import { cleanTags } from '../../watching/tags/clean-tags.ts'
 
 /** A record as given: values are text, JSON scalars or lists of them. */
@@ -72,12 +72,9 @@ export function asGivenRecord(value: unknown): GivenRecord {
 function readAddress(value: unknown): string {
   const text = textOf(value)
   if (text === '') throw new BadRequest('Missing mandatory parameter: address')
-  try {
-    return addressKey(parseMailbox(text))
-  } catch (error) {
-    if (error instanceof AddressSyntaxError) throw invalidFormat('address', text)
-    throw error
-  }
+  const key = readOrNull(() => addressKey(parseMailbox(text)))
+  if (key === null) throw invalidFormat('address', text)
+  return key
 }
 
 /** An address or, without one, a domain: the address takes precedence. */
@@ -85,12 +82,9 @@ function readAllowed(given: GivenRecord): string {
   if (textOf(given['address']) !== '') return readAddress(given['address'])
   const domain = textOf(given['domain'])
   if (domain === '') throw new BadRequest('Missing mandatory parameter: address/domain')
-  try {
-    return toAsciiDomain(domain)
-  } catch (error) {
-    if (error instanceof AddressSyntaxError) throw invalidFormat('domain', domain)
-    throw error
-  }
+  const key = readOrNull(() => toAsciiDomain(domain))
+  if (key === null) throw invalidFormat('domain', domain)
+  return key
 }
 
 /** An SMTP code, or the numeric code of another system. */

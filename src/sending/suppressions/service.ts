@@ -36,25 +36,10 @@ export interface PageQuery {
 
 export const RECORDS_PER_CALL_MAX = 1000
 
-export interface Suppressions {
-  list(domain: Domain, kind: SuppressionKind, page: Omit<PageQuery, 'now'>): Promise<StoredRecord[]>
-  /** @throws NotFound with the text of the kind */
-  read(domain: Domain, kind: SuppressionKind, address: string): Promise<StoredRecord>
-  /** Adds or updates one record and resolves to its address. @throws BadRequest */
-  add(actor: Actor, domain: Domain, kind: SuppressionKind, given: GivenRecord): Promise<string>
-  /** Adds or updates all records or none. @throws BadRequest naming the index of the first invalid one */
-  addMany(actor: Actor, domain: Domain, kind: SuppressionKind, given: readonly unknown[]): Promise<void>
-  /** Resolves to the address. `tag`: only this tag of an unsubscribe. @throws NotFound */
-  remove(actor: Actor, domain: Domain, kind: SuppressionKind, address: string, tag?: string): Promise<string>
-  clear(actor: Actor, domain: Domain, kind: SuppressionKind): Promise<void>
-}
+export type Suppressions = ReturnType<typeof createSuppressions>
 
 /** @param erased what stands in the lists for the address of a person who was erased (decision 222), by its key */
-export function createSuppressions(
-  store: Store,
-  clock: Clock,
-  erased: (key: string) => string,
-): Suppressions {
+export function createSuppressions(store: Store, clock: Clock, erased: (key: string) => string) {
   const audit = (actor: Actor, domain: Domain, action: string, detail: unknown) =>
     auditStatement(actor, { action, subject: domain.name, detail }, clock.now())
 
@@ -75,20 +60,23 @@ export function createSuppressions(
   }
 
   return {
-    list: (domain, kind, page) =>
+    list: (domain: Domain, kind: SuppressionKind, page: Omit<PageQuery, 'now'>) =>
       listRecords(store, domain.id, kind, {
         ...page,
         pivot: page.pivot === undefined ? undefined : keyOf(page.pivot),
         prefix: prefixOf(page.prefix),
         now: clock.now(),
       }),
+    /** @throws NotFound with the text of the kind */
     read,
-    async add(actor, domain, kind, given) {
+    /** Adds or updates one record and resolves to its address. @throws BadRequest */
+    async add(actor: Actor, domain: Domain, kind: SuppressionKind, given: GivenRecord) {
       const record = readRecord(kind, given, clock.now())
       await put(actor, domain, kind, [record])
       return record.address
     },
-    async addMany(actor, domain, kind, given) {
+    /** Adds or updates all records or none. @throws BadRequest naming the index of the first invalid one */
+    async addMany(actor: Actor, domain: Domain, kind: SuppressionKind, given: readonly unknown[]) {
       if (given.length > RECORDS_PER_CALL_MAX) throw new BadRequest('Batch size should be less than 1000')
       if (given.length === 0) throw new BadRequest('Invalid json: expected at least one record')
       const now = clock.now()
@@ -97,7 +85,8 @@ export function createSuppressions(
       )
       await put(actor, domain, kind, records)
     },
-    async remove(actor, domain, kind, address, tag) {
+    /** Resolves to the address. `tag`: only this tag of an unsubscribe. @throws NotFound */
+    async remove(actor: Actor, domain: Domain, kind: SuppressionKind, address: string, tag?: string) {
       const known = await read(domain, kind, address)
       const isPart = kind === 'unsubscribes' && tag !== undefined
       const changes = isPart
@@ -117,7 +106,7 @@ export function createSuppressions(
         .catch(ifStale(() => new NotFound(unknown)))
       return known.address
     },
-    async clear(actor, domain, kind) {
+    async clear(actor: Actor, domain: Domain, kind: SuppressionKind) {
       await store.commit([...clearStatements(domain.id, kind), audit(actor, domain, `${kind}.clear`, {})])
     },
   }

@@ -2,11 +2,11 @@
 import { BadRequest, NotFound } from '../../base/process/errors.ts'
 import type { Of } from '../../base/shape.ts'
 import type { Core } from '../../core.ts'
-import type { Store } from '../../platform/store/store.ts'
+import type { Store, Tx } from '../../platform/store/store.ts'
 import type { COPY_BODY } from './shapes.ts'
 import { findVersion, insertTemplate, insertVersion, listVersions } from './store.ts'
 import type { Template, TemplateScope, Version } from './template.ts'
-import { checkNewName, findOrThrow, type Tx, versionNotFound } from './template-rules.ts'
+import { checkNewName, findOrThrow, versionNotFound } from './template-rules.ts'
 
 export type CopyRequest = Of<typeof COPY_BODY>['requests'][number]
 

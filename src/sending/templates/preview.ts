@@ -7,7 +7,6 @@ import type { Params } from '../../platform/http/request/params.ts'
 import type { DomainDirectory } from '../domains/names/directory.ts'
 import { templateSource } from './choose.ts'
 import { describeFailure, type Renderer } from './rendering/render.ts'
-import type { TemplateSource } from './rendering/render-messages.ts'
 import type { TemplateService } from './service.ts'
 import { RENDER_BODY, RENDERED } from './shapes.ts'
 import { readTemplateHeaders } from './template.ts'
@@ -84,11 +83,7 @@ const failed = (error: string) => ({
 })
 
 /** The stored template or the given content; a text: why the content cannot be rendered. */
-async function sourceOf(
-  { templates, domains }: PreviewParts,
-  params: Params,
-  accountId: string,
-): Promise<TemplateSource | string> {
+async function sourceOf({ templates, domains }: PreviewParts, params: Params, accountId: string) {
   const [name, content] = [params.text('template'), params.text('content')]
   if ((name === undefined) === (content === undefined)) {
     throw new BadRequest("Exactly one of 'template' and 'content' must be given")

@@ -3,8 +3,8 @@
 import { BadRequest } from '../../base/process/errors.ts'
 import type { Core } from '../../core.ts'
 import { lockedAccount } from '../../platform/store/account-rows.ts'
-import type { Store } from '../../platform/store/store.ts'
-import { createTemplateChoice, type TemplateChoice } from './choose.ts'
+import type { Store, Tx } from '../../platform/store/store.ts'
+import { createTemplateChoice } from './choose.ts'
 import { type CopyRequest, copyTemplate } from './copying.ts'
 import {
   deleteTemplates,
@@ -18,82 +18,38 @@ import {
   updateVersion,
   type VersionChange,
 } from './store.ts'
-import type { Sample, Template, TemplateScope, Version, VersionContent, VersionSummary } from './template.ts'
+import type { Sample, Template, TemplateScope, VersionContent } from './template.ts'
 import {
   checkNewName,
   checkVersionCount,
   findOrThrow,
   findVersionOrThrow,
   nameTaken,
-  type Tx,
 } from './template-rules.ts'
 import { type ContentParts, checkContent, type GivenContent } from './version-content.ts'
 
 interface TemplateParts extends ContentParts, Pick<Core, 'store' | 'domains' | 'clock'> {}
 
-export interface TemplateService extends Pick<TemplateChoice, 'choose'> {
-  list(scope: TemplateScope): Promise<Template[]>
-  find(scope: TemplateScope, nameOrId: string): Promise<Template>
-  create(
-    scope: TemplateScope,
-    fields: { name: string; description: string; createdBy: string },
-    version: { tag: string; comment: string; sample: Sample; given: GivenContent } | null,
-  ): Promise<{ template: Template; version: Version | null }>
-  describe(scope: TemplateScope, nameOrId: string, description: string): Promise<Template>
-  rename(scope: TemplateScope, nameOrId: string, newName: string): Promise<string>
-  remove(scope: TemplateScope, nameOrId: string): Promise<Template>
-  removeAll(scope: TemplateScope): Promise<void>
-  copyTo(
-    scope: TemplateScope,
-    nameOrId: string,
-    requests: readonly CopyRequest[],
-    tags: readonly string[],
-  ): Promise<{ request: CopyRequest; error: string }[]>
-  versions(template: Template): Promise<VersionSummary[]>
-  activeVersion(template: Template): Promise<Version | null>
-  version(
-    scope: TemplateScope,
-    nameOrId: string,
-    tag: string,
-  ): Promise<{ template: Template; version: Version }>
-  addVersion(
-    scope: TemplateScope,
-    nameOrId: string,
-    fields: { tag: string; comment: string; active: boolean; sample: Sample; given: GivenContent },
-  ): Promise<{ template: Template; version: Version }>
-  changeVersion(
-    scope: TemplateScope,
-    nameOrId: string,
-    tag: string,
-    fields: {
-      comment: string | undefined
-      active: boolean
-      sample: Sample | undefined
-      given: GivenContent
-    },
-  ): Promise<Template>
-  removeVersion(scope: TemplateScope, nameOrId: string, tag: string): Promise<Template>
-  copyVersion(
-    scope: TemplateScope,
-    nameOrId: string,
-    tag: string,
-    newTag: string,
-    comment: string | undefined,
-  ): Promise<Version>
-  /** Checks content as for storing; MJML is compiled to HTML. @throws BadRequest */
-  prepare(accountId: string, given: GivenContent): Promise<VersionContent>
+export type TemplateService = ReturnType<typeof createTemplates>
+
+interface NewVersion {
+  tag: string
+  comment: string
+  sample: Sample
+  given: GivenContent
 }
 
 /** What all changes have in common. */
 interface Changes {
   store: Store
   now(): number
-  prepare: TemplateService['prepare']
+  /** Checks content as for storing; MJML is compiled to HTML. @throws BadRequest */
+  prepare(accountId: string, given: GivenContent): Promise<VersionContent>
   /** Runs in one transaction; afterwards cached templates are dropped. */
   change<T>(accountId: string, run: (tx: Tx) => Promise<T>): Promise<T>
 }
 
-export function createTemplates(parts: TemplateParts): TemplateService {
+export function createTemplates(parts: TemplateParts) {
   const { store, clock, domains } = parts
   const choice = createTemplateChoice({ store, domains, clock })
   const changes: Changes = {
@@ -109,25 +65,30 @@ export function createTemplates(parts: TemplateParts): TemplateService {
   return {
     choose: choice.choose,
     prepare: changes.prepare,
-    list: (scope) => listTemplates(store.db, scope),
-    find: (scope, nameOrId) => findOrThrow(store.db, scope, nameOrId),
-    versions: (template) => listVersions(store.db, template.id),
-    activeVersion: (template) => findVersion(store.db, template.id, null),
-    version: (scope, nameOrId, tag) => findVersionOrThrow(store.db, scope, nameOrId, tag),
-    copyTo: (scope, nameOrId, requests, tags) =>
-      copyTemplate({ ...changes, domains }, { scope, nameOrId, tags }, requests),
+    list: (scope: TemplateScope) => listTemplates(store.db, scope),
+    find: (scope: TemplateScope, nameOrId: string) => findOrThrow(store.db, scope, nameOrId),
+    versions: (template: Template) => listVersions(store.db, template.id),
+    activeVersion: (template: Template) => findVersion(store.db, template.id, null),
+    version: (scope: TemplateScope, nameOrId: string, tag: string) =>
+      findVersionOrThrow(store.db, scope, nameOrId, tag),
+    copyTo: (
+      scope: TemplateScope,
+      nameOrId: string,
+      requests: readonly CopyRequest[],
+      tags: readonly string[],
+    ) => copyTemplate({ ...changes, domains }, { scope, nameOrId, tags }, requests),
     ...templateChanges(changes),
     ...versionChanges(changes),
   }
 }
 
-function templateChanges({
-  now,
-  prepare,
-  change,
-}: Changes): Pick<TemplateService, 'create' | 'describe' | 'rename' | 'remove' | 'removeAll'> {
+function templateChanges({ now, prepare, change }: Changes) {
   return {
-    async create(scope, fields, first) {
+    async create(
+      scope: TemplateScope,
+      fields: { name: string; description: string; createdBy: string },
+      first: NewVersion | null,
+    ) {
       const content = first && (await prepare(scope.accountId, first.given))
       return change(scope.accountId, async (tx) => {
         await checkNewName(tx, scope, fields.name)
@@ -140,14 +101,14 @@ function templateChanges({
       })
     },
 
-    describe: (scope, nameOrId, description) =>
+    describe: (scope: TemplateScope, nameOrId: string, description: string) =>
       change(scope.accountId, async (tx) => {
         const template = await findOrThrow(tx, scope, nameOrId)
         await updateTemplate(tx, template.id, { description })
         return template
       }),
 
-    rename: (scope, nameOrId, newName) =>
+    rename: (scope: TemplateScope, nameOrId: string, newName: string) =>
       change(scope.accountId, async (tx) => {
         const template = await findOrThrow(tx, scope, nameOrId)
         const taken = (await listTemplates(tx, scope)).find(({ name }) => name === newName)
@@ -156,14 +117,14 @@ function templateChanges({
         return newName
       }),
 
-    remove: (scope, nameOrId) =>
+    remove: (scope: TemplateScope, nameOrId: string) =>
       change(scope.accountId, async (tx) => {
         const template = await findOrThrow(tx, scope, nameOrId)
         await deleteTemplates(tx, [template.id])
         return template
       }),
 
-    removeAll: (scope) =>
+    removeAll: (scope: TemplateScope) =>
       change(scope.accountId, async (tx) => {
         await deleteTemplates(
           tx,
@@ -173,14 +134,10 @@ function templateChanges({
   }
 }
 
-function versionChanges({
-  store,
-  now,
-  prepare,
-  change,
-}: Changes): Pick<TemplateService, 'addVersion' | 'changeVersion' | 'removeVersion' | 'copyVersion'> {
+function versionChanges({ store, now, prepare, change }: Changes) {
   return {
-    async addVersion(scope, nameOrId, { tag, comment, active, sample, given }) {
+    async addVersion(scope: TemplateScope, nameOrId: string, version: NewVersion & { active: boolean }) {
+      const { tag, comment, active, sample, given } = version
       await findOrThrow(store.db, scope, nameOrId)
       const content = await prepare(scope.accountId, given)
       return change(scope.accountId, async (tx) => {
@@ -194,7 +151,19 @@ function versionChanges({
       })
     },
 
-    async changeVersion(scope, nameOrId, tag, { comment, active, sample, given }) {
+    /** What is undefined stays, and so does `active` false. */
+    async changeVersion(
+      scope: TemplateScope,
+      nameOrId: string,
+      tag: string,
+      fields: {
+        comment: string | undefined
+        active: boolean
+        sample: Sample | undefined
+        given: GivenContent
+      },
+    ) {
+      const { comment, active, sample, given } = fields
       await findVersionOrThrow(store.db, scope, nameOrId, tag)
       const hasContent = given.template !== undefined || given.mjml !== undefined
       const prepared =
@@ -213,7 +182,7 @@ function versionChanges({
       })
     },
 
-    removeVersion: (scope, nameOrId, tag) =>
+    removeVersion: (scope: TemplateScope, nameOrId: string, tag: string) =>
       change(scope.accountId, async (tx) => {
         const { template, version } = await findVersionOrThrow(tx, scope, nameOrId, tag)
         await deleteVersion(tx, version.id)
@@ -222,7 +191,13 @@ function versionChanges({
         return template
       }),
 
-    copyVersion: (scope, nameOrId, tag, newTag, comment) =>
+    copyVersion: (
+      scope: TemplateScope,
+      nameOrId: string,
+      tag: string,
+      newTag: string,
+      comment: string | undefined,
+    ) =>
       change(scope.accountId, async (tx) => {
         const { template, version: source } = await findVersionOrThrow(tx, scope, nameOrId, tag)
         const { content, mjml, headers, sample } = source

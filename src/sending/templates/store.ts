@@ -1,7 +1,8 @@
 /** The SQL of templates. Changes run under a lock of their account, so that limits and "one active" hold. */
+
 import { randomUUID } from 'node:crypto'
-import type { Kysely, Transaction } from 'kysely'
-import type { Flag, Schema, TemplateRow, TemplateVersionRow } from '../../platform/store/schema.ts'
+import type { Flag, TemplateRow, TemplateVersionRow } from '../../platform/store/schema.ts'
+import type { Db, Tx } from '../../platform/store/store.ts'
 import type {
   Sample,
   Template,
@@ -11,9 +12,6 @@ import type {
   VersionContent,
   VersionSummary,
 } from './template.ts'
-
-type Db = Kysely<Schema>
-type Tx = Transaction<Schema>
 
 const scopeKey = ({ domain }: Pick<TemplateScope, 'domain'>) => domain?.id ?? ''
 const SUMMARY_COLUMNS = ['id', 'tag', 'mjml', 'comment', 'active', 'created_at'] as const
@@ -40,12 +38,7 @@ export async function findTemplate(db: Db, scope: TemplateScope, nameOrId: strin
 }
 
 /** The template that a message means: of the domain by name, by id, then of the account (templates.md rule 11). */
-export async function findForSending(
-  db: Db,
-  accountId: string,
-  domainId: string | null,
-  nameOrId: string,
-): Promise<Template | null> {
+export async function findForSending(db: Db, accountId: string, domainId: string | null, nameOrId: string) {
   const scopes: TemplateScope['domain'][] = domainId === null ? [null] : [{ id: domainId, name: '' }, null]
   for (const domain of scopes) {
     const found = await findTemplate(db, { accountId, domain }, nameOrId)
@@ -74,11 +67,7 @@ export async function insertTemplate(
   return template
 }
 
-export async function updateTemplate(
-  tx: Tx,
-  id: string,
-  change: { name?: string; description?: string },
-): Promise<void> {
+export async function updateTemplate(tx: Tx, id: string, change: { name?: string; description?: string }) {
   await tx.updateTable('templates').set(change).where('id', '=', id).execute()
 }
 
@@ -137,12 +126,7 @@ export interface VersionChange extends Partial<VersionContent> {
   createdAt?: number
 }
 
-export async function updateVersion(
-  tx: Tx,
-  templateId: string,
-  versionId: string,
-  change: VersionChange,
-): Promise<void> {
+export async function updateVersion(tx: Tx, templateId: string, versionId: string, change: VersionChange) {
   if (change.active) await deactivateAll(tx, templateId)
   const { content, mjml, headers, sample, comment, active, createdAt } = change
   await tx

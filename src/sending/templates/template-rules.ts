@@ -1,19 +1,15 @@
 /** Rules of every change: names and numbers, and the errors for templates and versions that do not exist. */
-import type { Transaction } from 'kysely'
 import { BadRequest, NotFound } from '../../base/process/errors.ts'
-import type { Schema } from '../../platform/store/schema.ts'
-import type { Store } from '../../platform/store/store.ts'
+import type { Store, Tx } from '../../platform/store/store.ts'
 import { findTemplate, findVersion, listTemplates } from './store.ts'
 import {
   TEMPLATES_MAX,
   type Template,
   type TemplateScope,
   VERSIONS_MAX,
-  type Version,
   type VersionSummary,
 } from './template.ts'
 
-export type Tx = Transaction<Schema>
 type Database = Tx | Store['db']
 
 /** @throws NotFound */
@@ -24,12 +20,7 @@ export async function findOrThrow(db: Database, scope: TemplateScope, nameOrId: 
 }
 
 /** @throws NotFound for an unknown template or tag */
-export async function findVersionOrThrow(
-  db: Database,
-  scope: TemplateScope,
-  nameOrId: string,
-  tag: string,
-): Promise<{ template: Template; version: Version }> {
+export async function findVersionOrThrow(db: Database, scope: TemplateScope, nameOrId: string, tag: string) {
   const template = await findOrThrow(db, scope, nameOrId)
   const version = await findVersion(db, template.id, tag.toLowerCase())
   if (!version) throw versionNotFound()

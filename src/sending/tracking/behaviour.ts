@@ -10,12 +10,7 @@ import type { Clock } from '../../base/time/clock.ts'
 import { MINUTE_MS } from '../../base/time/durations.ts'
 import type { DeliveryState } from '../../platform/store/schema.ts'
 
-export interface Behaviour {
-  /** Records a HEAD for this token. */
-  headRequested(token: string): void
-  /** Whether a GET for this token, of this delivery, looks automated. */
-  isMachine(visit: { kind: 'open' | 'click'; token: string; deliveryId: string }): boolean
-}
+export type Behaviour = ReturnType<typeof createBehaviour>
 
 /** Between two different links of one message: no person reads and clicks that fast. */
 const LINKS_WITHIN_MS = 2_000
@@ -26,15 +21,17 @@ const HEAD_BEFORE_MS = MINUTE_MS
 /** Tokens and deliveries in memory; about 200 bytes each. */
 const REMEMBERED_MAX = 20_000
 
-export function createBehaviour(clock: Clock): Behaviour {
+export function createBehaviour(clock: Clock) {
   const heads = new Map<string, number>()
   const clicks = new Map<string, { token: string; at: number }>()
 
   return {
-    headRequested(token) {
+    /** Records a HEAD for this token. */
+    headRequested(token: string) {
       put(heads, token, clock.monotonic())
     },
-    isMachine({ kind, token, deliveryId }) {
+    /** Whether a GET for this token, of this delivery, looks automated. */
+    isMachine({ kind, token, deliveryId }: { kind: 'open' | 'click'; token: string; deliveryId: string }) {
       const now = clock.monotonic()
       const headAt = heads.get(token)
       const hadHead = headAt !== undefined && now - headAt <= HEAD_BEFORE_MS

@@ -34,12 +34,7 @@ export interface PageOwner {
   template: string | null
 }
 
-export interface PageTemplates {
-  /** `leadsTo`: as for `pagePolicy`. */
-  show(owner: PageOwner, page: Page, leadsTo?: string | null): Promise<{ html: string; policy: string }>
-  /** @throws BadRequest for a template that is not there, or does not show the forms of one of these pages */
-  check(owner: PageOwner, names: readonly string[]): Promise<void>
-}
+export type PageTemplates = ReturnType<typeof createPageTemplates>
 
 interface PageTemplateParts {
   templates: Pick<TemplateChoice, 'choose'>
@@ -52,7 +47,7 @@ const PAGE_CHARS_MAX = 200_000
 
 export const builtIn = ({ title, parts, lang }: Page): string => smallPage(title, parts, lang)
 
-export function createPageTemplates({ templates, renderer, log }: PageTemplateParts): PageTemplates {
+export function createPageTemplates({ templates, renderer, log }: PageTemplateParts) {
   /** @throws BadRequest for a page that cannot be shown */
   async function rendered(accountId: string, template: TemplateSource, page: Page): Promise<string> {
     const { name, lang, title, parts, forms, about } = page
@@ -72,7 +67,8 @@ export function createPageTemplates({ templates, renderer, log }: PageTemplatePa
   }
 
   return {
-    async show({ accountId, domainName, template }, page, leadsTo = null) {
+    /** `leadsTo`: as for `pagePolicy`. */
+    async show({ accountId, domainName, template }: PageOwner, page: Page, leadsTo: string | null = null) {
       if (template !== null) {
         try {
           const { source } = await templates.choose(accountId, domainName, template)
@@ -84,7 +80,8 @@ export function createPageTemplates({ templates, renderer, log }: PageTemplatePa
       }
       return { html: builtIn(page), policy: pagePolicy(leadsTo) }
     },
-    async check({ accountId, domainName, template }, names) {
+    /** @throws BadRequest for a template that is not there, or does not show the forms of one of these pages */
+    async check({ accountId, domainName, template }: PageOwner, names: readonly string[]) {
       if (template === null) return
       const { source } = await templates.choose(accountId, domainName, template)
       const [first = ''] = names

@@ -1,4 +1,5 @@
 /** Tracking settings over HTTP (tracking.md K1-K4). */
+import { foreignJsonOrNull } from '../../base/foreign-json.ts'
 import { BadRequest } from '../../base/process/errors.ts'
 import { invalidChoice, isPlainObject } from '../../base/values.ts'
 import { type Operation, operationsOf } from '../../platform/http/operation.ts'
@@ -7,7 +8,6 @@ import type { Params } from '../../platform/http/request/params.ts'
 import { cleanTags } from '../../watching/tags/clean-tags.ts'
 import type { Domain } from '../domains/domain.ts'
 import { type DomainDirectory, ownDomain } from '../domains/names/directory.ts'
-import { parseOrNull } from '../lists/list.ts'
 import type { ListStore } from '../lists/store.ts'
 import { ALL_MAIL } from '../suppressions/given-records.ts'
 import { templateParam } from '../templates/template-param.ts'
@@ -185,7 +185,7 @@ function topicRoutes({ domains, tracking, lists, pageTemplates }: SettingsParts)
 function topicsOf(params: Params, name: string): Topic[] | undefined {
   const given = params.value(name)
   if (given === undefined) return undefined
-  const items = typeof given === 'string' ? parseOrNull(given) : given
+  const items = typeof given === 'string' ? foreignJsonOrNull(given) : given
   if (!Array.isArray(items)) throw new BadRequest(`Parameter '${name}' is not a valid JSON array`)
   if (items.length > TOPICS_MAX) throw new BadRequest(`A domain has at most ${TOPICS_MAX} topics`)
   const topics = items.map(topicOf)

@@ -1,10 +1,9 @@
 /** Tracking settings of domains (tracking.md K1-K4): read for every message, so cached for seconds. */
-import type { Kysely } from 'kysely'
 import { type Cache, createCache } from '../../base/flow/cache.ts'
 import type { Clock } from '../../base/time/clock.ts'
 import { given } from '../../platform/http/request/inputs.ts'
-import type { Flag, Schema, TrackingSettingsRow } from '../../platform/store/schema.ts'
-import type { Store } from '../../platform/store/store.ts'
+import type { Flag, TrackingSettingsRow } from '../../platform/store/schema.ts'
+import type { Db, Store } from '../../platform/store/store.ts'
 import type { Domain } from '../domains/domain.ts'
 
 export interface TrackingSettings {
@@ -64,7 +63,7 @@ const REMEMBER_MS = 5_000
 const DOMAINS_MAX = 10_000
 
 export function createTrackingDirectory(store: Store, clock: Clock) {
-  const read = (db: Kysely<Schema>, domainId: string) =>
+  const read = (db: Db, domainId: string) =>
     db.selectFrom('tracking_settings').selectAll().where('domain_id', '=', domainId).executeTakeFirst()
   const cache: Cache<TrackingSettings> = createCache({
     clock,

@@ -81,11 +81,7 @@ export function createUnsubscriber(parts: UnsubscriberParts) {
     return { id: event.id, statements: parts.recorder.statements([event]) }
   }
 
-  async function addTags(
-    from: Unsubscription,
-    visitor: Visitor | null,
-    source: ConsentSource,
-  ): Promise<boolean> {
+  async function addTags(from: Unsubscription, visitor: Visitor | null, source: ConsentSource) {
     const domain = await ownDomain(from)
     if (domain === null) return false
     const delivery = await known.find(from.deliveryId)

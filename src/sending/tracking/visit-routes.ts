@@ -139,11 +139,7 @@ function unsubscribeRoutes(parts: VisitRoutesParts): Operation[] {
     pageReply(context, from, (await unsubscriber.isUnsubscribed(from)) ? 'done' : 'ask')
 
   /** The page of topics; null where the domain has none, or nothing to choose from. */
-  async function topicsReply(
-    context: Visited,
-    from: Unsubscription,
-    isSaved: boolean,
-  ): Promise<Reply | null> {
+  async function topicsReply(context: Visited, from: Unsubscription, isSaved: boolean) {
     const choice = await preferences.of(from)
     if (choice === null) return null
     const subject = await subjectOf({ ...from, scope: 'domain' })

@@ -45,12 +45,7 @@ export class MergeBody {
   }
 
   /** Null: these texts cannot be merged. `cuts`: of the texts, at most one of each kind. */
-  static of(
-    texts: readonly TextPart[],
-    cuts: readonly CutText[],
-    files: EncodedFiles,
-    seed: string,
-  ): MergeBody | null {
+  static of(texts: readonly TextPart[], cuts: readonly CutText[], files: EncodedFiles, seed: string) {
     if (!cuts.every(isFit)) return null
     const marked = texts.map((part, at) => {
       const cut = cuts[at] as CutText

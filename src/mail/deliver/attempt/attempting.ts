@@ -167,12 +167,7 @@ export class Attempting {
   }
 
   /** `passed`: what the gates say. What they gave is given back if no server has got anything of the message. */
-  async #attempt(
-    lane: Lane,
-    held: HeldDelivery,
-    dot: FinalDot,
-    passed: Wait | NotTried | Allowed | null,
-  ): Promise<void> {
+  async #attempt(lane: Lane, held: HeldDelivery, dot: FinalDot, passed: Wait | NotTried | Allowed | null) {
     const isOpen = passed === null || 'giveBack' in passed
     const progress = notBegun()
     let isSent = false

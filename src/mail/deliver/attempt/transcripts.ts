@@ -83,12 +83,7 @@ export const transcriptRetention = (
   })
 
 /** `now` in Unix milliseconds; `days` that dialogues are kept. */
-export async function removeOld(
-  store: Store,
-  now: number,
-  days: number,
-  signal?: AbortSignal,
-): Promise<void> {
+export async function removeOld(store: Store, now: number, days: number, signal?: AbortSignal) {
   const day = new Date(now - TLS_RESULTS_DAYS * DAY_MS).toISOString().slice(0, 10)
   await store.commit([
     { sql: OLD_RESULTS, values: [day] },
@@ -107,11 +102,7 @@ interface Passed {
 }
 
 /** Removes dialogues that their domain or account keeps for a shorter time: one pass in the order of time, if there are any. */
-export async function removeShortened(
-  { store, clock }: RowParts,
-  bounds: KeptBounds,
-  signal?: AbortSignal,
-): Promise<void> {
+export async function removeShortened({ store, clock }: RowParts, bounds: KeptBounds, signal?: AbortSignal) {
   const kept = await readKeptDays(store, 'dialogues', bounds)
   if (kept.least === undefined) return
   const now = clock.now()

@@ -48,14 +48,7 @@ export function choose(
 }
 
 /** The group whose row the account's turn is for, counted as taken; null: the account gets nothing more. */
-function nextOf(
-  lanes: Lanes,
-  turn: Turn,
-  now: number,
-  seesAll: boolean,
-  taken: Taken,
-  free: number,
-): Pending | null {
+function nextOf(lanes: Lanes, turn: Turn, now: number, seesAll: boolean, taken: Taken, free: number) {
   const { account, heldBack } = turn
   for (;;) {
     const entry = turn.take()

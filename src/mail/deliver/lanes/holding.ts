@@ -153,10 +153,7 @@ export class Holding {
   }
 
   /** Runs a claim of the rows `ids` and takes in what it returns. @returns how many */
-  async addClaimed(
-    ids: readonly DeliveryRow['id'][],
-    claim: () => Promise<ClaimedDelivery[]>,
-  ): Promise<number> {
+  async addClaimed(ids: readonly DeliveryRow['id'][], claim: () => Promise<ClaimedDelivery[]>) {
     const leasedUntil = this.#parts.clock.monotonic() + LEASE_MS
     const losses = this.#losses
     this.#reserved += ids.length

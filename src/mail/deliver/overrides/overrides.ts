@@ -184,12 +184,7 @@ async function removeEnded(store: Store, now: number): Promise<void> {
 }
 
 /** Writes one row, which is removed when it orders nothing. @throws BadRequest over OVERRIDES_MAX sites */
-async function writeOrder(
-  store: Store,
-  site: string,
-  part: Partial<DeliveryOverrideRow>,
-  now: number,
-): Promise<void> {
+async function writeOrder(store: Store, site: string, part: Partial<DeliveryOverrideRow>, now: number) {
   await store.transaction(async (tx) => {
     const table = 'delivery_overrides'
     const old = await tx.selectFrom(table).selectAll().where('site', '=', site).executeTakeFirst()

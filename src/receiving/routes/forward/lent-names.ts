@@ -4,7 +4,7 @@
  * another account (decision 165).
  */
 
-import { AddressSyntaxError, parseAddressList } from '../../../protocols/mime/address.ts'
+import { parseAddressList, readOrNull } from '../../../protocols/mime/address.ts'
 import { type RawHeader, unfoldedValue } from '../../../protocols/mime/split.ts'
 import type { Domain } from '../../../sending/domains/domain.ts'
 import type { DomainDirectory } from '../../../sending/domains/names/directory.ts'
@@ -29,11 +29,5 @@ export function authorDomains(headers: readonly RawHeader[]): string[] {
   return [...new Set(texts.flatMap(domainsIn))]
 }
 
-function domainsIn(text: string): string[] {
-  try {
-    return parseAddressList(text).map(({ domain }) => domain)
-  } catch (error) {
-    if (error instanceof AddressSyntaxError) return []
-    throw error
-  }
-}
+const domainsIn = (text: string) =>
+  (readOrNull(() => parseAddressList(text)) ?? []).map(({ domain }) => domain)

@@ -1,17 +1,15 @@
 /** The header of a received mail as it is kept: forged fields removed, those of the service on top (section 5). */
+
 import { formatRfc2822 } from '../../../base/time/dates.ts'
 import type { StoredHeader } from '../../../mail/record/record.ts'
 import { FORWARDED_SUFFIX, RECEIVED_SUFFIXES } from '../../../mail/request/options.ts'
 import type { RawHeader } from '../../../protocols/mime/split.ts'
 import type { SpamScore } from '../../../protocols/scanners/spam-score.ts'
+import type { ReceptionOpening } from '../../sessions/session.ts'
 import type { MailVerdict } from '../mail-check.ts'
 
 /** What the Received field tells. */
-export interface SessionFacts {
-  sender: string
-  remoteAddress: string
-  helo: string
-  protocol: string
+export interface SessionFacts extends Omit<ReceptionOpening, 'requireTls'> {
   id: string
   at: Date
   hostname: string
@@ -29,11 +27,7 @@ export interface ReceptionFacts extends SessionFacts {
 
 const SPF_WORDS: Readonly<Record<string, string>> = { pass: 'Pass', fail: 'Fail', softfail: 'SoftFail' }
 
-export function keptFields(
-  headers: readonly RawHeader[],
-  facts: ReceptionFacts,
-  verdict: MailVerdict,
-): StoredHeader[] {
+export function keptFields(headers: readonly RawHeader[], facts: ReceptionFacts, verdict: MailVerdict) {
   const { prefix, tellsChecks, spam } = facts
   const own: StoredHeader[] = [
     [`${prefix}Incoming`, 'Yes'],

@@ -6,6 +6,7 @@ import { isIP } from 'node:net'
 import type { Of } from '../../../base/shape.ts'
 import type { DkimKeyRow } from '../../../platform/store/schema.ts'
 import type { DmarcPolicy } from '../../../protocols/dns/dmarc.ts'
+import type { RecordCheck } from '../../../protocols/dns/record-data.ts'
 import { mergeSpf } from '../../../protocols/dns/spf.ts'
 import { stsPolicyId, stsPolicyText, stsRecord } from '../../../protocols/mta-sts/policy.ts'
 import type { Domain } from '../domain.ts'
@@ -39,21 +40,16 @@ export interface WantedRecord {
   priority?: number
 }
 
-/** The result of one lookup of one record; stored as JSON. */
-export interface StoredCheck {
+/** The result of one lookup of one record; stored as JSON. Without an answer `valid` and `found` are those of the previous check. */
+export interface StoredCheck extends RecordCheck {
   purpose: RecordPurpose | 'dmarc'
   name: string
   type: string
   value: string
-  valid: boolean
-  /** False: DNS gave no answer, and `valid` and `found` are those of the previous check. */
-  answered: boolean
-  found: string[]
   /** "TXT mg.example.com" */
   asked: string
   /** "address:port"; '' when no server was queried. */
   server: string
-  sentence: string
   /** Unix milliseconds. */
   checkedAt: number
   /** DMARC only: what receivers do with mail that fails; absent: no record applies, or it was checked by an older version. */

@@ -63,11 +63,7 @@ export const untilStopped = (resolver: Resolver, signal: AbortSignal): Resolver 
 })
 
 /** Looks up one record. `before`: the last check of the same record. Never rejects because of DNS failures. */
-export async function lookUp(
-  parts: LookupParts,
-  wanted: WantedRecord,
-  before: StoredCheck | undefined,
-): Promise<StoredCheck> {
+export async function lookUp(parts: LookupParts, wanted: WantedRecord, before: StoredCheck | undefined) {
   const { check, answer } = await query(parts, wanted, parts.resolver)
   const authoritative =
     check.answered && !check.valid
@@ -169,10 +165,7 @@ async function spfProblems(parts: LookupParts, wanted: WantedRecord, check: Reco
 }
 
 /** The result of `work`, or null if its queries take longer than FOLLOW_UP_TIMEOUT_MS. */
-async function withDeadline<T>(
-  { resolver, clock }: LookupParts,
-  work: (resolver: Resolver) => Promise<T>,
-): Promise<T | null> {
+async function withDeadline<T>({ resolver, clock }: LookupParts, work: (resolver: Resolver) => Promise<T>) {
   const deadline = new AbortController()
   const timer = clock.setTimer(FOLLOW_UP_TIMEOUT_MS, () => deadline.abort())
   try {

@@ -4,10 +4,9 @@
  * Keys belong to the authority, which may be another domain of the account: their checks are stored with the keys,
  * those of the other records with the domain.
  */
-import type { Transaction } from 'kysely'
 import type { Core } from '../../../core.ts'
-import type { DkimKeyRow, Flag, Schema } from '../../../platform/store/schema.ts'
-import type { Store } from '../../../platform/store/store.ts'
+import type { DkimKeyRow, Flag } from '../../../platform/store/schema.ts'
+import type { Store, Tx } from '../../../platform/store/store.ts'
 import { checkDkim } from '../../../protocols/dns/record-data.ts'
 import { type Domain, domainOfRow, enabledState } from '../domain.ts'
 import { senderSecurityVerified } from '../keys/sender-security.ts'
@@ -152,10 +151,7 @@ async function withPublishedKey(parts: LookupParts, lookup: KeyLookup): Promise<
  * Stores the check of a key. A new selector takes over once its record is valid; a key that waited for its record
  * begins to sign. Does nothing for a key that was removed or renamed meanwhile.
  */
-export async function storeKeyLookup(
-  tx: Transaction<Schema>,
-  { key, check }: KeyLookup,
-): Promise<DkimKeyRow | null> {
+export async function storeKeyLookup(tx: Tx, { key, check }: KeyLookup): Promise<DkimKeyRow | null> {
   const row = await tx.selectFrom('dkim_keys').selectAll().where('id', '=', key.id).executeTakeFirst()
   if (!row || row.next_selector !== key.next_selector || row.public_record !== key.public_record)
     return row ?? null
@@ -170,7 +166,7 @@ export async function storeKeyLookup(
 }
 
 async function storeLookups(
-  tx: Transaction<Schema>,
+  tx: Tx,
   parts: VerificationParts,
   domainId: string,
   lookups: { keys: readonly KeyLookup[]; checks: readonly StoredCheck[] },
@@ -212,11 +208,7 @@ async function storeLookups(
 }
 
 /** Keys of automatic sender security keep signing after it was switched off, until one of the owner's keys does. */
-async function retireManagedKeys(
-  tx: Transaction<Schema>,
-  authority: string,
-  keys: readonly KeyVerdict[],
-): Promise<void> {
+async function retireManagedKeys(tx: Tx, authority: string, keys: readonly KeyVerdict[]) {
   if (!keys.some((key) => key.active)) return
   await tx
     .updateTable('dkim_keys')
@@ -255,7 +247,7 @@ function keyVerdict({ check, former }: KeyLookup): Verdict {
 }
 
 async function storeChecks(
-  tx: Transaction<Schema>,
+  tx: Tx,
   domainId: string,
   checks: readonly StoredCheck[],
   wasVerified: boolean,

@@ -3,17 +3,18 @@
  * exported. A key belongs to one authority of one account, which has at most three of them besides those of
  * automatic sender security.
  */
-import type { Kysely } from 'kysely'
+
 import { BadRequest, NotFound } from '../../../base/process/errors.ts'
 import type { Core } from '../../../core.ts'
-import type { DkimKeyRow, Schema } from '../../../platform/store/schema.ts'
-import { type DkimAlgorithm, type DkimKey, readDkimKey } from '../../../protocols/dkim/key-material.ts'
+import type { DkimKeyRow } from '../../../platform/store/schema.ts'
+import type { Db } from '../../../platform/store/store.ts'
+import { type DkimKey, readDkimKey } from '../../../protocols/dkim/key-material.ts'
 import { type DnsTargets, shownSelector } from '../dns/dns-records.ts'
 import { lookUpKey, storeKeyLookup } from '../dns/verification.ts'
 import { type Domain, domainOfRow } from '../domain.ts'
 import { ancestorsOf, isBelow } from '../names/domain-names.ts'
 import { lockNames } from '../names/name-lock.ts'
-import { newDkimKeyRow, type SigningKeys } from './signing-keys.ts'
+import { type NewKey, newDkimKeyRow, type SigningKeys } from './signing-keys.ts'
 
 export interface KeyParts
   extends Pick<Core, 'store' | 'sealer' | 'clock' | 'domains' | 'resolver' | 'allow'> {
@@ -23,26 +24,13 @@ export interface KeyParts
   targets: DnsTargets
 }
 
-interface NewKey {
-  authority: string
-  selector: string
-  algorithm: DkimAlgorithm
-  bits: number
-  /** An imported pair instead of a generated one. */
-  pair?: DkimKey
-}
-
 const KEYS_PER_AUTHORITY_MAX = 3
 
 const KEY_NOT_FOUND = 'domain key not found'
 const MANAGED = 'domain key is managed automatically'
 
 /** Whether the account may have keys for `authority`: a domain of its own, or the DKIM host of one. */
-export async function ownsAuthority(
-  db: Kysely<Schema>,
-  accountId: string,
-  authority: string,
-): Promise<boolean> {
+export async function ownsAuthority(db: Db, accountId: string, authority: string) {
   const row = await db
     .selectFrom('domains')
     .select('id')
@@ -54,11 +42,7 @@ export async function ownsAuthority(
 }
 
 /** All keys of an authority, managed and unmanaged, oldest first. */
-export async function keysOf(
-  db: Kysely<Schema>,
-  accountId: string,
-  authority: string,
-): Promise<DkimKeyRow[]> {
+export async function keysOf(db: Db, accountId: string, authority: string): Promise<DkimKeyRow[]> {
   return db
     .selectFrom('dkim_keys')
     .selectAll()
@@ -114,11 +98,7 @@ export async function createKey(parts: KeyParts, accountId: string, wanted: NewK
 /** PostgreSQL's error code for a duplicate key, which two concurrent transactions can cause. */
 export const isUniqueViolation = (error: unknown): boolean => (error as { code?: unknown }).code === '23505'
 
-async function checkFree(
-  db: Kysely<Schema>,
-  accountId: string,
-  { authority, selector }: NewKey,
-): Promise<void> {
+async function checkFree(db: Db, accountId: string, { authority, selector }: NewKey) {
   if (!(await ownsAuthority(db, accountId, authority))) throw new NotFound('domain not found')
   const keys = await db.selectFrom('dkim_keys').selectAll().where('authority', '=', authority).execute()
   if (isTaken(keys, selector)) throw new BadRequest(DUPLICATE_KEY)
@@ -138,12 +118,7 @@ async function checkPublished(parts: KeyParts, row: DkimKeyRow): Promise<void> {
 }
 
 /** @throws NotFound when the account has no such key, BadRequest for a managed one */
-async function findKey(
-  db: Kysely<Schema>,
-  accountId: string,
-  authority: string,
-  selector: string,
-): Promise<{ key: DkimKeyRow; all: DkimKeyRow[] }> {
+async function findKey(db: Db, accountId: string, authority: string, selector: string) {
   const all = await keysOf(db, accountId, authority)
   const key = all.find((candidate) => shownSelector(candidate) === selector)
   if (!key) throw new NotFound(KEY_NOT_FOUND)
@@ -152,12 +127,7 @@ async function findKey(
 }
 
 /** Lets a key sign, if DNS has its record now. @throws NotFound, BadRequest when the record is not valid */
-export async function activateKey(
-  parts: KeyParts,
-  accountId: string,
-  authority: string,
-  selector: string,
-): Promise<void> {
+export async function activateKey(parts: KeyParts, accountId: string, authority: string, selector: string) {
   const { key } = await findKey(parts.store.db, accountId, authority, selector)
   const lookup = await lookUpKey(parts, key, null)
   const isValid = lookup.check.valid && lookup.check.answered
@@ -178,12 +148,7 @@ export async function activateKey(
   await invalidateCaches(parts, accountId, authority)
 }
 
-export async function deactivateKey(
-  parts: KeyParts,
-  accountId: string,
-  authority: string,
-  selector: string,
-): Promise<void> {
+export async function deactivateKey(parts: KeyParts, accountId: string, authority: string, selector: string) {
   const { key } = await findKey(parts.store.db, accountId, authority, selector)
   await parts.store.db
     .updateTable('dkim_keys')
@@ -194,12 +159,7 @@ export async function deactivateKey(
 }
 
 /** Deletes a key permanently. @throws NotFound, BadRequest for the only active one */
-export async function deleteKey(
-  parts: KeyParts,
-  accountId: string,
-  authority: string,
-  selector: string,
-): Promise<void> {
+export async function deleteKey(parts: KeyParts, accountId: string, authority: string, selector: string) {
   await parts.store.transaction(async (tx) => {
     await lockNames(parts.store, tx, authority)
     const { key, all } = await findKey(tx, accountId, authority, selector)
@@ -301,11 +261,7 @@ export async function changeAuthority(parts: KeyParts, domain: Domain, self: boo
 }
 
 /** The authority of the nearest registered parent of `name` in the account; null: no parent is registered. */
-export async function parentAuthority(
-  db: Kysely<Schema>,
-  accountId: string,
-  name: string,
-): Promise<string | null> {
+export async function parentAuthority(db: Db, accountId: string, name: string) {
   const ancestors = ancestorsOf(name)
   if (ancestors.length === 0) return null
   const parents = await db

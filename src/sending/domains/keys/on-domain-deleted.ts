@@ -1,6 +1,4 @@
-import type { Kysely } from 'kysely'
-import type { Schema } from '../../../platform/store/schema.ts'
-import type { Store } from '../../../platform/store/store.ts'
+import type { Db, Store } from '../../../platform/store/store.ts'
 import type { OnDomainDeleted } from '../deletion.ts'
 import { lockNames } from '../names/name-lock.ts'
 import type { SigningKeys } from './signing-keys.ts'
@@ -25,7 +23,7 @@ export function removeKeys(store: Store, signingKeys: SigningKeys): OnDomainDele
   }
 }
 
-async function isUsed(db: Kysely<Schema>, accountId: string, authority: string): Promise<boolean> {
+async function isUsed(db: Db, accountId: string, authority: string): Promise<boolean> {
   const user = await db
     .selectFrom('domains')
     .select('id')

@@ -1,6 +1,6 @@
 /** DKIM keys over HTTP (domain-keys.md E1-E8). Private keys can be imported but never read. */
 import { sql } from 'kysely'
-import { ForeignJsonError, parseForeignJson } from '../../../base/foreign-json.ts'
+import { foreignJsonOrNull } from '../../../base/foreign-json.ts'
 import { BadRequest, NotFound } from '../../../base/process/errors.ts'
 import { described, message, type Of } from '../../../base/shape.ts'
 import { invalidFormat } from '../../../base/values.ts'
@@ -220,15 +220,11 @@ const tokenOf = (pivot: Pivot) => Buffer.from(JSON.stringify(pivot)).toString('b
 
 /** @throws BadRequest for a token that is not from a paging link */
 function pivotOf(text: string, name: string): Pivot {
-  try {
-    const pivot = parseForeignJson(Buffer.from(text, 'base64url').toString())
-    if (Array.isArray(pivot) && pivot.every((part) => typeof part === 'string' && !part.includes('\0'))) {
-      const [page] = pivot as string[]
-      if (pivot.length === 1 && (page === 'first' || page === 'last')) return [page]
-      if (pivot.length === 3 && (page === 'next' || page === 'previous')) return pivot as Pivot
-    }
-  } catch (error) {
-    if (!(error instanceof ForeignJsonError)) throw error
+  const pivot = foreignJsonOrNull(Buffer.from(text, 'base64url').toString())
+  if (Array.isArray(pivot) && pivot.every((part) => typeof part === 'string' && !part.includes('\0'))) {
+    const [page] = pivot as string[]
+    if (pivot.length === 1 && (page === 'first' || page === 'last')) return [page]
+    if (pivot.length === 3 && (page === 'next' || page === 'previous')) return pivot as Pivot
   }
   throw invalidFormat(name, text)
 }

@@ -10,13 +10,13 @@
  */
 
 import { randomInt } from 'node:crypto'
-import type { Transaction } from 'kysely'
 import { newId } from '../../../base/ids.ts'
 import { BadRequest } from '../../../base/process/errors.ts'
 import { DAY_MS, HOUR_MS } from '../../../base/time/durations.ts'
 import { countOf } from '../../../platform/store/count.ts'
-import type { DkimKeyRow, DomainRow, Schema, SenderSecurityRow } from '../../../platform/store/schema.ts'
+import type { DkimKeyRow, DomainRow, SenderSecurityRow } from '../../../platform/store/schema.ts'
 import type { Sealer } from '../../../platform/store/secrets/sealing.ts'
+import type { Tx } from '../../../platform/store/store.ts'
 import type { Domain } from '../domain.ts'
 import { newDkimKeyRow } from './signing-keys.ts'
 
@@ -85,12 +85,7 @@ export const newManagedKey = (
   )
 
 /** Switches it on: keeps the rows of an earlier use, else inserts `fresh`. */
-export async function switchOn(
-  tx: Transaction<Schema>,
-  domain: Domain,
-  fresh: SenderSecurity,
-  graceUntil: number,
-): Promise<void> {
+export async function switchOn(tx: Tx, domain: Domain, fresh: SenderSecurity, graceUntil: number) {
   const known = await tx
     .selectFrom('sender_security')
     .select('sid')
@@ -118,12 +113,7 @@ export async function switchOn(
  * Switches back to keys that the owner publishes: `spare` is inserted if there is none. The managed key signs
  * meanwhile.
  */
-export async function switchOff(
-  tx: Transaction<Schema>,
-  domain: Domain,
-  spare: DkimKeyRow,
-  graceUntil: number,
-): Promise<void> {
+export async function switchOff(tx: Tx, domain: Domain, spare: DkimKeyRow, graceUntil: number) {
   await tx
     .updateTable('sender_security')
     .set({ state: 'disabled', grace_until: graceUntil, rotation_json: null })
@@ -141,11 +131,7 @@ export async function switchOff(
 }
 
 /** Both CNAMEs were found: from now on only the managed key signs. */
-export async function senderSecurityVerified(
-  tx: Transaction<Schema>,
-  domain: Domain,
-  now: number,
-): Promise<void> {
+export async function senderSecurityVerified(tx: Tx, domain: Domain, now: number) {
   const row = await tx
     .selectFrom('sender_security')
     .selectAll()
@@ -162,11 +148,7 @@ export async function senderSecurityVerified(
 }
 
 /** Only the managed key of this selector signs, no other key of the authority. */
-export async function signOnlyWith(
-  tx: Transaction<Schema>,
-  authority: string,
-  selector: string,
-): Promise<void> {
+export async function signOnlyWith(tx: Tx, authority: string, selector: string) {
   await tx
     .updateTable('dkim_keys')
     .set({ active: 0, activates: 0 })

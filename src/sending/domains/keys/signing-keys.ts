@@ -65,24 +65,25 @@ export function createSigningKeys(store: Store, sealer: Sealer, clock: Clock): S
   return { active: (authority) => cache.get(authority), changed: (authority) => cache.forget(authority) }
 }
 
+export interface NewKey {
+  authority: string
+  selector: string
+  algorithm: DkimAlgorithm
+  bits: number
+  /** An imported pair; default: a new one is generated. */
+  pair?: DkimKey
+}
+
+interface NewRow extends NewKey {
+  accountId: string
+  active: boolean
+  /** Begins to sign when its record is first found valid. */
+  activates?: boolean
+  managed?: boolean
+}
+
 /** A new key pair as a row, its private key sealed. */
-export async function newDkimKeyRow(
-  sealer: Sealer,
-  key: {
-    accountId: string
-    authority: string
-    selector: string
-    algorithm: DkimAlgorithm
-    bits: number
-    active: boolean
-    /** Begins to sign when its record is first found valid. */
-    activates?: boolean
-    managed?: boolean
-    /** An imported pair; default: a new one is generated. */
-    pair?: DkimKey
-  },
-  now: number,
-): Promise<DkimKeyRow> {
+export async function newDkimKeyRow(sealer: Sealer, key: NewRow, now: number): Promise<DkimKeyRow> {
   const pair = key.pair ?? (await generateDkimKey(key.algorithm, key.bits))
   return {
     id: newId(now),

@@ -2,10 +2,10 @@
  * Which names an account may claim (domains.md rule 14): none below a verified domain of another account, unless that domain's
  * owner asks for it. What a name is used for later goes by `ownerOf`, whatever was claimed before.
  */
-import type { Kysely } from 'kysely'
+
 import { BadRequest } from '../../../base/process/errors.ts'
 import { invalidChoice } from '../../../base/values.ts'
-import type { Schema } from '../../../platform/store/schema.ts'
+import type { Db } from '../../../platform/store/store.ts'
 import type { OwnHosts } from '../dns/own-hosts.ts'
 import { isBelow } from './domain-names.ts'
 import { namesUpToRoot } from './name-owner.ts'
@@ -27,7 +27,7 @@ interface Holder {
 }
 
 /** The domains at or above a name, nearest first. */
-async function holdersOf(db: Kysely<Schema>, name: string): Promise<Holder[]> {
+async function holdersOf(db: Db, name: string): Promise<Holder[]> {
   const rows = await db
     .selectFrom('domains')
     .select(['name', 'account_id', 'type', 'verified'])
@@ -43,7 +43,7 @@ const isProven = ({ verified, type }: Holder) => verified === 1 || type === 'san
  * gives its subaccounts names below its own domain by creating them on their behalf.
  * @throws BadRequest for a name below the domain of somebody else
  */
-export async function checkBelow(db: Kysely<Schema>, claimant: Claimant, name: string): Promise<void> {
+export async function checkBelow(db: Db, claimant: Claimant, name: string): Promise<void> {
   const owner = (await holdersOf(db, name)).find(isProven)
   if (owner === undefined || owner.account_id === claimant.accountId) return
   const asking = claimant.parentAccountId ?? claimant.accountId
@@ -58,11 +58,7 @@ export async function checkBelow(db: Kysely<Schema>, claimant: Claimant, name: s
 }
 
 /** @throws BadRequest for a host that is not at or below a domain of the account, or that another one has proven */
-export async function checkReturnPathHost(
-  db: Kysely<Schema>,
-  accountId: string,
-  host: string,
-): Promise<void> {
+export async function checkReturnPathHost(db: Db, accountId: string, host: string) {
   const holders = await holdersOf(db, host)
   const owner = holders.find(isProven) ?? holders[0]
   if (owner?.account_id !== accountId) throw invalidChoice('mailfrom_host', host)
@@ -70,7 +66,7 @@ export async function checkReturnPathHost(
 
 /** @throws BadRequest for a host of the service, or one that is the verified domain of another account */
 export async function checkTrackingHost(
-  db: Kysely<Schema>,
+  db: Db,
   ownHosts: OwnHosts,
   { accountId, webPrefix, name }: { accountId: string; webPrefix: string; name: string },
 ): Promise<void> {
@@ -83,12 +79,7 @@ export async function checkTrackingHost(
 }
 
 /** Whether a name below `domain` belongs to another account, which has verified it or one in between. */
-export async function isTakenBelow(
-  db: Kysely<Schema>,
-  accountId: string,
-  domain: string,
-  name: string,
-): Promise<boolean> {
+export async function isTakenBelow(db: Db, accountId: string, domain: string, name: string) {
   const owner = (await holdersOf(db, name)).find(isProven)
   return owner !== undefined && isBelow(owner.name, domain) && owner.account_id !== accountId
 }

@@ -1,8 +1,7 @@
 /** What a domain has in the directory of pods: its name, its tracking host and the host of its return paths. */
-import type { Transaction } from 'kysely'
 import { type Entry, entriesOf, leave } from '../../../platform/store/pods/entries.ts'
-import type { DomainRow, Schema } from '../../../platform/store/schema.ts'
-import type { Store } from '../../../platform/store/store.ts'
+import type { DomainRow } from '../../../platform/store/schema.ts'
+import type { Store, Tx } from '../../../platform/store/store.ts'
 
 export type Hosts = Pick<DomainRow, 'name' | 'web_prefix' | 'mailfrom_host'>
 
@@ -15,11 +14,7 @@ export const domainEntries = (row: Hosts): Entry[] => [
 ]
 
 /** Removes the hosts that no domain has any more. To be called after the change of the domain that had them. */
-export async function leaveHosts(
-  store: Store,
-  tx: Transaction<Schema>,
-  former: readonly Entry[],
-): Promise<void> {
+export async function leaveHosts(store: Store, tx: Tx, former: readonly Entry[]) {
   if (store.pod === null || former.length === 0) return
   const hosts = former.map(({ value }) => value)
   const rows = await tx

@@ -343,12 +343,7 @@ function closed(former: IpBlockRow | undefined, { ip, lane, reply, now }: Closin
 }
 
 /** `lane` null: the row is written as it is. */
-async function persist(
-  known: KnownAddresses,
-  row: IpBlockRow,
-  lane: Site | null,
-  now: number,
-): Promise<void> {
+async function persist(known: KnownAddresses, row: IpBlockRow, lane: Site | null, now: number) {
   await known.change(async (tx) => {
     const before = await tx
       .selectFrom('ip_blocks')
@@ -367,13 +362,7 @@ async function persist(
 }
 
 /** Ends a block. Unless `isAsked`, one whose pause is not over stays: another process may have begun it again. */
-async function opened(
-  known: KnownAddresses,
-  ip: string,
-  site: string,
-  now: number,
-  isAsked: boolean,
-): Promise<void> {
+async function opened(known: KnownAddresses, ip: string, site: string, now: number, isAsked: boolean) {
   await known.change(async (tx) => {
     await tx
       .updateTable('ip_blocks')

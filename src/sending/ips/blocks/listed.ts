@@ -3,10 +3,9 @@
  * of `ip_blocks` with `listed_by`. Whoever watches the lists says again and again which they are: without that they end by
  * themselves, so that mail never avoids an address because of a list that nobody asks any more.
  */
-import type { Transaction } from 'kysely'
 import { HOUR_MS } from '../../../base/time/durations.ts'
-import type { IpBlockRow, Schema } from '../../../platform/store/schema.ts'
-import type { Store } from '../../../platform/store/store.ts'
+import type { IpBlockRow } from '../../../platform/store/schema.ts'
+import type { Store, Tx } from '../../../platform/store/store.ts'
 import { blockKey } from '../address-book.ts'
 import type { KnownAddresses } from '../known-addresses.ts'
 
@@ -29,11 +28,7 @@ const RENEWED_MS = 12 * HOUR_MS
 export const isListed = ({ listed_by }: Pick<IpBlockRow, 'listed_by'>): boolean => listed_by !== null
 
 /** What to write, and which keys to end. Pure. `rows`: all, also those that ended lately. */
-export function listedChanges(
-  rows: readonly IpBlockRow[],
-  wanted: readonly ListedAddress[],
-  now: number,
-): { written: IpBlockRow[]; ended: IpBlockRow[] } {
+export function listedChanges(rows: readonly IpBlockRow[], wanted: readonly ListedAddress[], now: number) {
   const byKey = new Map(rows.map((row) => [blockKey(row.ip, row.site), row]))
   const keys = new Set(wanted.map(({ ip, site }) => blockKey(ip, site)))
   const written = wanted.filter((one) => isDue(byKey.get(blockKey(one.ip, one.site)), one, now))
@@ -65,7 +60,7 @@ export async function writeListed(
   now: number,
 ): Promise<void> {
   if (wanted.length === 0 && ![...known.book().blocks.values()].some(isListed)) return
-  const changesOf = async (db: Store['db'] | Transaction<Schema>) =>
+  const changesOf = async (db: Store['db'] | Tx) =>
     listedChanges(await db.selectFrom('ip_blocks').selectAll().execute(), wanted, now)
   const { written, ended } = await changesOf(store.db)
   if (written.length + ended.length === 0) return

@@ -1,7 +1,7 @@
 /** Changes of the addresses of one domain (ips-pools.md section 2 rules 4 to 8). */
-import type { Transaction } from 'kysely'
+
 import { BadRequest } from '../../../base/process/errors.ts'
-import type { Schema } from '../../../platform/store/schema.ts'
+import type { Tx } from '../../../platform/store/store.ts'
 import type { Domain } from '../../domains/domain.ts'
 import type { DomainDirectory } from '../../domains/names/directory.ts'
 import { type AddressBook, poolFor, SHARED, sharedFor } from '../address-book.ts'
@@ -17,8 +17,6 @@ import {
   visibleAddress,
 } from '../rules.ts'
 import { type DomainAddresses, presentDomain, setDomainAddresses } from './domain-settings.ts'
-
-type Tx = Transaction<Schema>
 
 interface DomainAddressParts {
   known: KnownAddresses
@@ -119,12 +117,7 @@ export function withAddress(book: AddressBook, domain: Domain, ip: string): Doma
  * What a domain keeps when an address is removed: never nothing, and something that is not on warm-up where a shared
  * address can be added (rule 7). @throws BadRequest for the last address of an account without shared ones
  */
-export async function completed(
-  tx: Tx,
-  book: AddressBook,
-  accountId: string,
-  left: readonly string[],
-): Promise<string[]> {
+export async function completed(tx: Tx, book: AddressBook, accountId: string, left: readonly string[]) {
   if (left.some((ip) => book.byIp.get(ip)?.isWarming === false)) return [...left]
   const hasShared = sharedFor(book, accountId).some(({ isEnabled }) => isEnabled)
   if (hasShared) return [...new Set([...left, await leastUsedShared(tx, book, accountId)])]

@@ -1,10 +1,9 @@
 /** The rows that say which addresses a domain sends from: a linked pool, its own addresses, or neither. */
-import type { Transaction } from 'kysely'
-import { NotFound } from '../../../base/process/errors.ts'
-import type { DomainRow, Schema } from '../../../platform/store/schema.ts'
-import { type Domain, domainOfRow } from '../../domains/domain.ts'
 
-type Tx = Transaction<Schema>
+import { NotFound } from '../../../base/process/errors.ts'
+import type { DomainRow } from '../../../platform/store/schema.ts'
+import type { Tx } from '../../../platform/store/store.ts'
+import { type Domain, domainOfRow } from '../../domains/domain.ts'
 
 /** At most one of them is given; both null: those of its account. */
 export interface DomainAddresses {

@@ -1,9 +1,9 @@
 /** Pools that a parent lets its subaccounts use (ips-pools.md section 3 rules 7 and 8). */
-import type { Transaction } from 'kysely'
+
 import { NotFound, parentsOnly } from '../../../base/process/errors.ts'
 import type { Core } from '../../../core.ts'
 import { ACCOUNT_ID } from '../../../people/accounts/account-directory.ts'
-import type { Schema } from '../../../platform/store/schema.ts'
+import type { Tx } from '../../../platform/store/store.ts'
 import type { KnownAddresses } from '../known-addresses.ts'
 import { inherited, poolNotFound } from '../rules.ts'
 import { type IpTasks, newReference } from '../tasks/tasks.ts'
@@ -33,7 +33,7 @@ export function createDelegations(parts: DelegationParts) {
     if (account === null || account.parentId !== null) throw parentsOnly()
   }
 
-  async function check(tx: Transaction<Schema>, accountId: string, given: Delegation): Promise<void> {
+  async function check(tx: Tx, accountId: string, given: Delegation): Promise<void> {
     const pool = await poolOf(tx, accountId, given.poolId, undefined)
     if (pool === null) throw poolNotFound()
     if (pool.isInherited) throw inherited()

@@ -1,8 +1,7 @@
 /** Rows of pools of dedicated addresses. */
-import type { Kysely, Transaction } from 'kysely'
-import type { IpPoolRow, Schema } from '../../../platform/store/schema.ts'
 
-type Db = Kysely<Schema> | Transaction<Schema>
+import type { IpPoolRow } from '../../../platform/store/schema.ts'
+import type { Db } from '../../../platform/store/store.ts'
 
 /** A pool as its owner or an heir sees it. */
 export interface PoolRow extends IpPoolRow {
@@ -13,11 +12,7 @@ export interface PoolRow extends IpPoolRow {
 }
 
 /** Own pools by age, then the inherited one. There are at most POOLS_MAX of them. */
-export async function poolsOf(
-  db: Db,
-  accountId: string,
-  inheritedId: string | undefined,
-): Promise<PoolRow[]> {
+export async function poolsOf(db: Db, accountId: string, inheritedId: string | undefined) {
   const own = await db
     .selectFrom('ip_pools')
     .selectAll()
@@ -33,12 +28,7 @@ export async function poolsOf(
 }
 
 /** Null: the account has no such pool. */
-export async function poolOf(
-  db: Db,
-  accountId: string,
-  id: string,
-  inheritedId: string | undefined,
-): Promise<PoolRow | null> {
+export async function poolOf(db: Db, accountId: string, id: string, inheritedId: string | undefined) {
   const row = await db.selectFrom('ip_pools').selectAll().where('id', '=', id).executeTakeFirst()
   if (row === undefined || (row.account_id !== accountId && inheritedId !== id)) return null
   return (await withMembers(db, accountId, [row]))[0] ?? null

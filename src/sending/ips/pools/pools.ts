@@ -1,11 +1,9 @@
 /** Pools of an account's dedicated addresses (ips-pools.md section 3). */
-import type { Transaction } from 'kysely'
 import { randomHex } from '../../../base/ids.ts'
 import { BadRequest, NotFound } from '../../../base/process/errors.ts'
 import type { Core } from '../../../core.ts'
 import { countOf } from '../../../platform/store/count.ts'
-import type { Schema } from '../../../platform/store/schema.ts'
-import type { Store } from '../../../platform/store/store.ts'
+import type { Store, Tx } from '../../../platform/store/store.ts'
 import type { Domain } from '../../domains/domain.ts'
 import type { Address, AddressBook } from '../address-book.ts'
 import { setDomainAddresses, settingsOfRow } from '../domains/domain-settings.ts'
@@ -21,8 +19,6 @@ import {
 import type { Replacement } from '../tasks/task-steps.ts'
 import { type IpTasks, newReference } from '../tasks/tasks.ts'
 import { linkedDomains, type PoolRow, poolOf, poolsOf } from './pool-store.ts'
-
-type Tx = Transaction<Schema>
 
 interface PoolChange {
   name: string | undefined
@@ -120,11 +116,7 @@ export function createPools(parts: PoolParts) {
       })
       return newReference(clock)
     },
-    async remove(
-      accountId: string,
-      id: string,
-      to: { ip: string | undefined; poolId: string | undefined },
-    ): Promise<string> {
+    async remove(accountId: string, id: string, to: { ip: string | undefined; poolId: string | undefined }) {
       const replacement = await known.change(async (tx) =>
         replacementOf(tx, known.book(), accountId, await ownPool(tx, known.book(), accountId, id), to),
       )
@@ -140,24 +132,14 @@ export function createPools(parts: PoolParts) {
   }
 }
 
-async function knownPool(
-  db: Tx | Store['db'],
-  book: AddressBook,
-  accountId: string,
-  id: string,
-): Promise<PoolRow> {
+async function knownPool(db: Tx | Store['db'], book: AddressBook, accountId: string, id: string) {
   const found = await poolOf(db, accountId, id, book.inherited.get(accountId))
   if (found === null) throw poolNotFound()
   return found
 }
 
 /** @throws Forbidden for an inherited one (rule 7) */
-async function ownPool(
-  db: Tx | Store['db'],
-  book: AddressBook,
-  accountId: string,
-  id: string,
-): Promise<PoolRow> {
+async function ownPool(db: Tx | Store['db'], book: AddressBook, accountId: string, id: string) {
   const found = await knownPool(db, book, accountId, id)
   if (found.isInherited) throw inherited()
   return found
@@ -241,12 +223,7 @@ async function linkDomains(tx: Tx, id: string, linked: readonly Domain[]): Promi
 }
 
 /** Rule 3. */
-async function unlinkDomains(
-  tx: Tx,
-  book: AddressBook,
-  id: string,
-  unlinked: readonly Domain[],
-): Promise<void> {
+async function unlinkDomains(tx: Tx, book: AddressBook, id: string, unlinked: readonly Domain[]) {
   for (const domain of unlinked) {
     if (domain.sendingPoolId !== id) continue
     const ip = await leastUsedShared(tx, book, domain.accountId)

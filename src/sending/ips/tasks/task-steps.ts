@@ -1,14 +1,13 @@
 /** One step of each kind of task: a portion of domains in one transaction. */
-import type { Transaction } from 'kysely'
-import type { DomainRow, Schema } from '../../../platform/store/schema.ts'
+
+import type { DomainRow } from '../../../platform/store/schema.ts'
+import type { Tx } from '../../../platform/store/store.ts'
 import type { Domain } from '../../domains/domain.ts'
 import { type AddressBook, mayUse, poolFor, SHARED, sharedFor } from '../address-book.ts'
 import { addressesOf, completed, linkedPool, withAddress } from '../domains/domain-addresses.ts'
 import { type DomainAddresses, setDomainAddresses, settingsOfRow } from '../domains/domain-settings.ts'
 import type { KnownAddresses } from '../known-addresses.ts'
 import { leastUsedShared } from '../rules.ts'
-
-type Tx = Transaction<Schema>
 
 /** What the domains of a pool get instead: `default`: what their account has. */
 export type Replacement = { pool: string } | { ip: string } | 'shared' | 'default'
@@ -80,13 +79,7 @@ async function eachDomain(
   return rows.length < PORTION ? null : (rows.at(-1) as DomainRow).name
 }
 
-async function apply(
-  parts: StepParts,
-  tx: Tx,
-  domain: Domain,
-  settings: DomainAddresses,
-  changed: Domain[],
-): Promise<void> {
+async function apply(parts: StepParts, tx: Tx, domain: Domain, settings: DomainAddresses, changed: Domain[]) {
   await setDomainAddresses(tx, domain, settings)
   await parts.assigned(tx, domain.accountId, settings.ips ?? [])
   changed.push(domain)

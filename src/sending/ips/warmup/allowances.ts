@@ -275,13 +275,7 @@ async function takeFromDatabase(
 }
 
 /** `hourAt`: the hour that it was taken in, if that goes on. */
-async function giveBack(
-  store: Store,
-  address: Address,
-  { provider }: Held,
-  hourAt: number,
-  count: number,
-): Promise<void> {
+async function giveBack(store: Store, address: Address, { provider }: Held, hourAt: number, count: number) {
   if (count === 0) return
   const { ip, stage, windowAt } = address
   await failing(store, [

@@ -1,12 +1,8 @@
 /** Ends warm-ups without a trace. */
-import type { Transaction } from 'kysely'
-import type { Schema } from '../../../platform/store/schema.ts'
+import type { Tx } from '../../../platform/store/store.ts'
 
 /** Removes the warm-up of one address, or of all of an account. */
-export async function removeWarmups(
-  tx: Transaction<Schema>,
-  of: { ip: string } | { accountId: string },
-): Promise<void> {
+export async function removeWarmups(tx: Tx, of: { ip: string } | { accountId: string }) {
   const query = tx.deleteFrom('ip_warmups').returning('ip')
   // First: processes add rows of providers only while they hold the row of the address.
   const rows = await ('ip' in of

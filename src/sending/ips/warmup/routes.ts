@@ -156,10 +156,7 @@ function common(row: IpWarmupRow, plan: readonly number[], now: number) {
 }
 
 /** Percent of the messages of this hour that were kept away (rule 4). */
-function throttleOf(
-  row: Pick<IpWarmupRow, 'hour_started_at' | 'hour_used' | 'hour_diverted'>,
-  now: number,
-): number {
+function throttleOf(row: Pick<IpWarmupRow, 'hour_started_at' | 'hour_used' | 'hour_diverted'>, now: number) {
   if (Number(row.hour_started_at) !== hourOf(now)) return 0
   const [used, diverted] = [Number(row.hour_used), Number(row.hour_diverted)]
   return diverted === 0 ? 0 : Math.round((diverted * 100) / (used + diverted))

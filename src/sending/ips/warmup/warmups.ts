@@ -1,11 +1,11 @@
 /** Warm-ups: start, pause, cancel, and the change of stages (ips-pools.md section 4). */
 
-import type { Transaction } from 'kysely'
 import { BadRequest, NotFound } from '../../../base/process/errors.ts'
 import { MINUTE_MS } from '../../../base/time/durations.ts'
 import type { Core } from '../../../core.ts'
 import { createJob, type Job } from '../../../platform/jobs/job.ts'
-import type { IpWarmupProviderRow, IpWarmupRow, Schema } from '../../../platform/store/schema.ts'
+import type { IpWarmupProviderRow, IpWarmupRow } from '../../../platform/store/schema.ts'
+import type { Tx } from '../../../platform/store/store.ts'
 import { countOf, type FigureRow, type Figures, rateOf } from '../../../watching/metrics/figures.ts'
 import type { Address, AddressBook } from '../address-book.ts'
 import type { KnownAddresses } from '../known-addresses.ts'
@@ -21,8 +21,6 @@ import {
   WINDOW_MS,
 } from './plan.ts'
 import { removeWarmups } from './removal.ts'
-
-type Tx = Transaction<Schema>
 
 export type Warmups = ReturnType<typeof createWarmups>
 

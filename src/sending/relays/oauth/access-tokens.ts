@@ -29,13 +29,7 @@ import type { SmtpAuth } from '../../../protocols/smtp/login.ts'
 import { NO_TOKENS, openSecret, type Relay, type TokenState } from '../relay.ts'
 import { createTokenRows, type LoginKey } from './token-rows.ts'
 
-export interface AccessTokens {
-  /** For `SmtpAuth`: resolves a current token of the relay's login. @throws NoAccessToken, StoreUnavailable */
-  of(relay: Relay): SmtpAuth['secret']
-  stateOf(relay: Relay): Promise<TokenState>
-  /** Ends the waiting for other processes, and waits for requests in progress. */
-  close(): Promise<void>
-}
+export type AccessTokens = ReturnType<typeof createAccessTokens>
 
 /** A login with its secrets. */
 interface TokenLogin extends LoginKey {
@@ -57,7 +51,7 @@ const LOOK_EVERY_MS = 250
 /** Pauses between attempts to store a new refresh token: 15 seconds in all, within the time that the row is taken. */
 const KEEP_PAUSES_MS = [1, 2, 4, 8].map((seconds) => seconds * SECOND_MS)
 
-export function createAccessTokens(parts: AccessTokenParts): AccessTokens {
+export function createAccessTokens(parts: AccessTokenParts) {
   const { store, sealer, clock, log, client, owner } = parts
   const rows = createTokenRows(store, sealer, clock, owner)
   /** By login, while they last. */
@@ -164,8 +158,12 @@ export function createAccessTokens(parts: AccessTokenParts): AccessTokens {
   }
 
   return {
-    of: (relay) => (refused) => tokenOf(relay, refused),
-    async stateOf(relay) {
+    /** For `SmtpAuth`: resolves a current token of the relay's login. @throws NoAccessToken, StoreUnavailable */
+    of:
+      (relay: Relay): SmtpAuth['secret'] =>
+      (refused) =>
+        tokenOf(relay, refused),
+    async stateOf(relay: Relay): Promise<TokenState> {
       const login = loginOf(relay)
       const row = login ? await rows.find(login) : undefined
       if (row === undefined || Number(row.revision) < (login?.revision ?? 0)) return NO_TOKENS
@@ -175,6 +173,7 @@ export function createAccessTokens(parts: AccessTokenParts): AccessTokens {
         failedAt: numberOf(row.failed_at),
       }
     },
+    /** Ends the waiting for other processes, and waits for requests in progress. */
     async close() {
       closing.abort()
       await Promise.allSettled(renewals.values())

@@ -6,18 +6,7 @@ export interface WaitingJob {
   alone: boolean
 }
 
-interface JobQueue<J extends WaitingJob> {
-  readonly count: number
-  add(job: J): void
-  /** To the front of its account's jobs. */
-  putBack(job: J): void
-  /** Jobs of the next account, which then becomes the last. Only while jobs wait. */
-  nextBatch(): J[]
-  /** Removes and returns all jobs. */
-  clear(): J[]
-}
-
-export function createJobQueue<J extends WaitingJob>(batchMax: number): JobQueue<J> {
+export function createJobQueue<J extends WaitingJob>(batchMax: number) {
   const byAccount = new Map<string, J[]>()
   let count = 0
 
@@ -31,14 +20,16 @@ export function createJobQueue<J extends WaitingJob>(batchMax: number): JobQueue
     get count() {
       return count
     },
-    add(job) {
+    add(job: J) {
       jobsOf(job).push(job)
       count++
     },
-    putBack(job) {
+    /** To the front of its account's jobs. */
+    putBack(job: J) {
       jobsOf(job).unshift(job)
       count++
     },
+    /** Jobs of the next account, which then becomes the last. Only while jobs wait. */
     nextBatch() {
       const [accountId, jobs] = byAccount.entries().next().value as [string, J[]]
       const alone = jobs.findIndex((job) => job.alone)
@@ -48,6 +39,7 @@ export function createJobQueue<J extends WaitingJob>(batchMax: number): JobQueue
       count -= batch.length
       return batch
     },
+    /** Removes and returns all jobs. */
     clear() {
       const jobs = [...byAccount.values()].flat()
       byAccount.clear()
