@@ -119,7 +119,10 @@ export function createReceivedMailStore(parts: ReceivedMailParts) {
      * StoreFull, StoreUnavailable, InsufficientStorage; nothing
      * was stored then
      */
-    async store(message: ReceivedMessage, also: (about: EventMessage, record: MessageRecord) => Statement[]) {
+    async store(
+      message: ReceivedMessage,
+      also: (about: EventMessage, record: MessageRecord) => Statement[],
+    ): Promise<MessageRecord | null> {
       const now = clock.now()
       const kept = notingBlobs(parts.blobs)
       const { blobs } = kept

@@ -115,7 +115,12 @@ export async function makeCopy(
 }
 
 /** The same without the part for its events; at once if nothing has to be loaded or rendered. @throws as makeCopy */
-export function composeCopy(parts: CopyParts, record: MessageRecord, domain: Domain, target: CopyTarget) {
+export function composeCopy(
+  parts: CopyParts,
+  record: MessageRecord,
+  domain: Domain,
+  target: CopyTarget,
+): MaybePromise<ComposedCopy> {
   const { content, summary } = record
   const frame = frameOf(record, parts)
   const { recipient, variables: own } = target

@@ -90,7 +90,10 @@ export async function prepareDelivery(parts: PrepareParts, delivery: ClaimedDeli
 const isMissingFile = (error: unknown) => (error as NodeJS.ErrnoException | null)?.code === 'ENOENT'
 
 /** The message as its events name it, from what is left of it: its content is not read. */
-export async function describeDelivery(parts: PrepareParts, delivery: ClaimedDelivery) {
+export async function describeDelivery(
+  parts: PrepareParts,
+  delivery: ClaimedDelivery,
+): Promise<EventMessage> {
   const row = await parts.store.db
     .selectFrom('messages')
     .select(['domain_name', 'message_id', 'summary_json'])
@@ -452,7 +455,10 @@ async function keysFor(parts: PrepareParts, record: MessageRecord, domain: Domai
 }
 
 /** The body of a delivery as it was sent; null when its message is gone. The same delivery has the same bytes each time. */
-export async function bodyOfDelivery(parts: PrepareParts, deliveryId: string) {
+export async function bodyOfDelivery(
+  parts: PrepareParts,
+  deliveryId: string,
+): Promise<MimeMessage['body'] | null> {
   const delivery = await parts.store.db
     .selectFrom('deliveries')
     .selectAll()

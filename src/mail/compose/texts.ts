@@ -62,7 +62,11 @@ export const kindOfLeaf = (leaf: MimeLeaf): TextKind | null =>
   leaf.disposition === 'attachment' ? null : (KINDS[leaf.type] ?? null)
 
 /** All texts in order of appearance. */
-export function textsOf(content: MessageContent, blobs: BlobStore, largeTexts: LargeTexts) {
+export function textsOf(
+  content: MessageContent,
+  blobs: BlobStore,
+  largeTexts: LargeTexts,
+): MaybePromise<TextPart[]> {
   if (content.kind === 'mime') return textsOfMime(content, blobs, largeTexts)
   const { text, html, amp, files } = content
   const shown = html === null || files.length === 0 ? html : largeTexts.withContentIds(html, files)
@@ -303,7 +307,11 @@ export class Frame {
   }
 
   /** One copy with these values for the texts' variables; null: it has to be composed. */
-  async fill(cuts: readonly CutText[], values: readonly (readonly string[])[], merge: Merging) {
+  async fill(
+    cuts: readonly CutText[],
+    values: readonly (readonly string[])[],
+    merge: Merging,
+  ): Promise<Composed | null> {
     const { content, id } = this.#record
     if (content.kind !== 'parts' || ++this.#filled < MERGED_FROM) return null
     if (this.#merge === undefined) {

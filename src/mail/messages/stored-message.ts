@@ -207,7 +207,11 @@ function describe(file: ShownFile, n: number, url: string): Record<string, unkno
 }
 
 /** The bytes and the type of file `n`. @throws NotFound */
-export async function storedFile(parts: StoredParts, { record }: Stored, n: number) {
+export async function storedFile(
+  parts: StoredParts,
+  { record }: Stored,
+  n: number,
+): Promise<{ chunk: Chunk; contentType: string }> {
   const { content } = record
   const shown = storedFiles(record)[n]
   if (!shown) throw new NotFound('Message not found')

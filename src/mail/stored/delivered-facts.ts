@@ -52,7 +52,11 @@ interface FactsMessage {
  * recipient, not by message id: a list's post has too many events to read once per chunk. The id is compared in the
  * database as well: an address that gets mail all day has more events than fit into memory.
  */
-export async function deliveredFacts(store: Store, message: FactsMessage, deliveries: readonly FactsOf[]) {
+export async function deliveredFacts(
+  store: Store,
+  message: FactsMessage,
+  deliveries: readonly FactsOf[],
+): Promise<Map<string, DeliveredFacts>> {
   const delivered = deliveries.filter(({ state }) => state === 'delivered')
   const changes = delivered.map(({ updated_at }) => updated_at)
   const near = { from: Math.min(...changes) - BEFORE_CHANGE_MS, to: Math.max(...changes) + AFTER_CHANGE_MS }

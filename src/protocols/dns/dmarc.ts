@@ -167,7 +167,11 @@ const oneBelow = (domain: string, suffix: string): string =>
     .join('.')
 
 /** Relaxed alignment (§4.4): whether two names have one organization; null: a look-up failed. */
-export async function shareOrganization(one: string, other: string, find: FindTexts) {
+export async function shareOrganization(
+  one: string,
+  other: string,
+  find: FindTexts,
+): Promise<boolean | null> {
   if (normalizeName(one) === normalizeName(other)) return true
   const [left, right] = [
     organizationOf(await treeWalk(one, find)),

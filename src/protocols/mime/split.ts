@@ -39,7 +39,10 @@ const [TAB, LF, CR, SPACE] = [0x09, 0x0a, 0x0d, 0x20]
  * is skipped. `bodyOffset` counts bytes from the start of `raw`; without a body it is the length.
  * @throws MimeSyntaxError over the limits, by default 1,000 fields and 1 MiB
  */
-export function splitMessage(raw: Uint8Array, limits = HEADER_LIMITS) {
+export function splitMessage(
+  raw: Uint8Array,
+  limits = HEADER_LIMITS,
+): { headers: RawHeader[]; bodyOffset: number } {
   const bytes = asBuffer(raw)
   const headers: RawHeader[] = []
   let at = isMboxLine(bytes) ? lineEnd(bytes, 0) : 0

@@ -105,7 +105,11 @@ interface ProviderRefusals {
 }
 
 /** Refusals since a time (Unix milliseconds) over all accounts, by provider; most first. */
-export async function refusalsByProvider(store: Store, { rules, byId }: RuleSet, since: number) {
+export async function refusalsByProvider(
+  store: Store,
+  { rules, byId }: RuleSet,
+  since: number,
+): Promise<ProviderRefusals[]> {
   const ids = rules.filter(isOperatorsMatter).map(({ id }) => id)
   if (ids.length === 0) return []
   // The condition on `critical` is a literal, so that the partial index is used.

@@ -37,7 +37,11 @@ const SQL = `SELECT sample, count(*) AS count, max(failed_at) AS last_at, max(co
   GROUP BY sample ORDER BY count(*) DESC, sample LIMIT ${REPLIES_MAX}`
 
 /** Most frequent first, at most ten. `partial`: there were more failures, or more replies, than are counted. */
-export async function unknownReplies(store: Store, rules: RuleSet, now: number) {
+export async function unknownReplies(
+  store: Store,
+  rules: RuleSet,
+  now: number,
+): Promise<{ replies: UnknownReply[]; partial: boolean }> {
   const rows = await store.read({ sql: SQL, values: [Math.floor(now) - UNKNOWN_DAYS * DAY_MS] })
   const byText = new Map<string, UnknownReply>()
   for (const row of rows) {

@@ -116,13 +116,21 @@ export const isOfThisTime = ({ beginAt, endAt }: ReportSummary, now: number): bo
   beginAt >= now - AGE_MAX_MS && endAt <= now + AHEAD_MAX_MS
 
 /** The registered domain of the report, if mail to that address may report about it. */
-async function domainOf({ domains }: ReportAddressParts, at: Domain | null, payload: Payload) {
+async function domainOf(
+  { domains }: ReportAddressParts,
+  at: Domain | null,
+  payload: Payload,
+): Promise<Domain | null> {
   const subject = subjectOf(payload, at?.name ?? '')
   return at === null ? domains.byName(subject) : reportedDomain(domains, at, subject)
 }
 
 /** The domain whose report it is when one about `subject` comes to `at`; null: another's. */
-export async function reportedDomain(domains: DomainDirectory, at: Domain, subject: string) {
+export async function reportedDomain(
+  domains: DomainDirectory,
+  at: Domain,
+  subject: string,
+): Promise<Domain | null> {
   const named = await domains.byName(subject)
   if (named !== null && named.accountId === at.accountId) return named
   if (named !== null && isProven(named)) return null

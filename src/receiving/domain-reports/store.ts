@@ -118,7 +118,12 @@ function totalStatements({ domain, summary }: KeptReport, names: ReadonlyMap<str
 export const SUMS = ['passed', 'failed', 'quarantined', 'rejected'] as const
 
 /** Rows of a complaint, for the transaction of its event, which knows the domain by name only. `at`: Unix milliseconds. */
-export function complaintStatements(eventId: string, domainName: string, provider: string, at: number) {
+export function complaintStatements(
+  eventId: string,
+  domainName: string,
+  provider: string,
+  at: number,
+): Statement[] {
   const time = 'CAST(? AS BIGINT)'
   const report: Statement = {
     sql: `INSERT INTO domain_reports (id, account_id, domain_id, type, sender, authenticated, organization, contact,

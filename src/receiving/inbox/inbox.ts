@@ -154,7 +154,10 @@ export function createInbox(parts: InboxParts) {
       return { from: found.envelope_from, raw: await rawOf(found) }
     },
     /** What authentication is about: sending domain, From, and `d=` of the first signature (null: none). @throws NotFound */
-    async origin(viewer: InboxViewer, id: string) {
+    async origin(
+      viewer: InboxViewer,
+      id: string,
+    ): Promise<{ domainName: string; from: string; signer: string | null }> {
       const { domain_name, from_header, authentication_json } = await row(viewer, id)
       const { dkim } = JSON.parse(authentication_json) as Authentication
       const signer = dkim.find(({ domain }) => domain !== '')?.domain ?? null

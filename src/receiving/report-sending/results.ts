@@ -229,7 +229,10 @@ export async function recordOf(store: Store, { day, domain }: DayDomain): Promis
 }
 
 /** Rows of one report, most messages first. */
-export async function rowsOf(store: Store, { day, domain }: DayDomain) {
+export async function rowsOf(
+  store: Store,
+  { day, domain }: DayDomain,
+): Promise<{ row: ReportedRow; messages: number }[]> {
   const rows = await store.db
     .selectFrom('dmarc_results')
     .select(['row_json', 'messages'])

@@ -28,7 +28,10 @@ export function createRouteStore(store: Store, sealer: Sealer) {
   const changed = async (statement: Statement) => ((await store.commit([statement]))[0]?.affected ?? 0) > 0
   return {
     /** In the order of evaluation. */
-    async list(accountId: string, { limit, skip }: { limit: number; skip: number }) {
+    async list(
+      accountId: string,
+      { limit, skip }: { limit: number; skip: number },
+    ): Promise<{ routes: Route[]; total: number }> {
       const query = store.db.selectFrom('routes').where('account_id', '=', accountId)
       const count = await countOf(query)
       const rows = await query

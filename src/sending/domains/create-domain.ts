@@ -53,7 +53,11 @@ export interface CreateParts extends Pick<Core, 'store' | 'sealer' | 'clock' | '
 export const NO_SENDER_SECURITY = 'Automatic Sender Security is not configured on this server'
 
 /** @throws BadRequest with the texts of domains.md */
-export async function createDomain(parts: CreateParts, claimant: Claimant, given: NewDomain) {
+export async function createDomain(
+  parts: CreateParts,
+  claimant: Claimant,
+  given: NewDomain,
+): Promise<Domain> {
   const wanted = { ...given, dkim: dkimChoice(given) }
   for (let attempt = 1; ; attempt++) {
     const made = await tryCreate(parts, claimant, wanted)

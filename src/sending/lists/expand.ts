@@ -45,7 +45,11 @@ type Verdict =
 const REFUSED: Verdict = { kind: 'refused', code: 550, reply: '5.7.1 posting to this list is not allowed' }
 
 /** Decides after the lookups: whether the author is a subscribed member, and whether a List-Id is one of ours. */
-export async function decidePost(lists: Pick<ListStore, 'member' | 'hasHeaderId'>, list: List, post: Post) {
+export async function decidePost(
+  lists: Pick<ListStore, 'member' | 'hasHeaderId'>,
+  list: List,
+  post: Post,
+): Promise<Verdict> {
   const asksMember = list.accessLevel === 'members' && post.way === 'inbound' && post.origin === 'proven'
   const author = asksMember ? await lists.member(list.id, addressKey(post.author)) : null
   return judgePost(list, post, {

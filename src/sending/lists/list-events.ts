@@ -28,7 +28,12 @@ const uploadOf = (list: List, { taskId }: UploadFacts): ListUpload => ({
 })
 
 /** A member was added or changed. */
-export function memberUploadedEvent(list: List, facts: UploadFacts, member: Member, nowMs: number) {
+export function memberUploadedEvent(
+  list: List,
+  facts: UploadFacts,
+  member: Member,
+  nowMs: number,
+): EventRecord {
   const { address, name, subscribed } = member
   return listMemberUploadedEvent(uploadOf(list, facts), { address, name, subscribed }, nowMs)
 }

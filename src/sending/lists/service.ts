@@ -121,7 +121,12 @@ export function createLists(parts: { lists: ListStore; domains: DomainDirectory;
       return member
     },
     /** @throws TooManyRequests when it must confirm, and the list has asked for all mails of the day; so do changes */
-    async addMember(list: List, fields: MemberFields & { address: string }, upsert: boolean, cause: Cause) {
+    async addMember(
+      list: List,
+      fields: MemberFields & { address: string },
+      upsert: boolean,
+      cause: Cause,
+    ): Promise<Member> {
       const address = addressOf(fields.address)
       const added = await lists.changeMembers<Member | 'over' | null>(
         list.id,
@@ -140,7 +145,13 @@ export function createLists(parts: { lists: ListStore; domains: DomainDirectory;
       if (added === 'over') throw tooManyMails(cause)
       return added
     },
-    async updateMember(list: List, memberName: string, listName: string, fields: MemberFields, cause: Cause) {
+    async updateMember(
+      list: List,
+      memberName: string,
+      listName: string,
+      fields: MemberFields,
+      cause: Cause,
+    ): Promise<Member> {
       const key = keyOf(memberName)
       const moved = fields.address === undefined ? null : addressOf(fields.address)
       const updated = await lists.changeMembers<Member | 'exists' | 'over' | null>(

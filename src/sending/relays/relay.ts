@@ -70,8 +70,12 @@ export const openSecret = (
   return sealed === null ? null : sealer.open(SEALED_AS, sealed, `${name} ${secret}`).toString()
 }
 
-export const sealSecret = (sealer: Pick<Sealer, 'seal'>, name: string, secret: Secret, plain: string) =>
-  sealer.seal(SEALED_AS, plain, `${name} ${secret}`)
+export const sealSecret = (
+  sealer: Pick<Sealer, 'seal'>,
+  name: string,
+  secret: Secret,
+  plain: string,
+): Uint8Array => sealer.seal(SEALED_AS, plain, `${name} ${secret}`)
 
 const NO_SECRETS = { password: null, client_secret: null, refresh_token: null }
 const NO_LIMITS: Relay['limits'] = {

@@ -146,7 +146,11 @@ export async function activeAccounts(store: Store, sinceHour: number, onlyBad: b
 }
 
 /** The figures of all domains of these accounts, since an hour. */
-export async function countsOf(store: Store, accountIds: readonly string[], sinceHour: number) {
+export async function countsOf(
+  store: Store,
+  accountIds: readonly string[],
+  sinceHour: number,
+): Promise<DomainCounts[]> {
   const all: DomainCounts[] = []
   for (let from = 0; from < accountIds.length; from += ACCOUNTS_MAX) {
     const { fn } = store.db
@@ -176,7 +180,12 @@ export async function countsOf(store: Store, accountIds: readonly string[], sinc
 }
 
 /** Messages sent since an hour, and when the first of them was; `domainName` empty: by all domains. */
-export async function sentSince(store: Store, accountId: string, domainName: string, sinceHour: number) {
+export async function sentSince(
+  store: Store,
+  accountId: string,
+  domainName: string,
+  sinceHour: number,
+): Promise<{ sent: number; firstAt: number | null }> {
   let query = store.db
     .selectFrom('standing_counts')
     .select(({ fn }) => [fn.sum<number>('sent').as('sent'), fn.min('first_at').as('first_at')])

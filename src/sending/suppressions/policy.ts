@@ -6,7 +6,7 @@ import type { Core } from '../../core.ts'
 import { type Actor, auditStatement } from '../../people/accounts/audit-log.ts'
 import { type Operation, operationsOf } from '../../platform/http/operation.ts'
 import { given, integerParam } from '../../platform/http/request/inputs.ts'
-import type { Store } from '../../platform/store/store.ts'
+import type { Statement, Store } from '../../platform/store/store.ts'
 import type { Domain } from '../domains/domain.ts'
 import { ownDomain } from '../domains/names/directory.ts'
 import { SUPPRESSION_POLICY } from './shapes.ts'
@@ -77,7 +77,12 @@ async function readPolicy(store: Store, domain: Domain): Promise<SuppressionPoli
 }
 
 /** Stores the policy. The new lifetime also applies to records added automatically before. */
-export function policyStatements(actor: Actor, domain: Domain, policy: SuppressionPolicy, now: number) {
+export function policyStatements(
+  actor: Actor,
+  domain: Domain,
+  policy: SuppressionPolicy,
+  now: number,
+): Statement[] {
   const columns = ['domain_id', ...NAMES]
   const lifetime = policy.lifetime_days > 0 ? 'created_at + CAST(? AS BIGINT)' : 'NULL'
   return [

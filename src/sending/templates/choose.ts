@@ -73,8 +73,12 @@ export function createTemplateChoice(parts: { store: Store; domains: DomainDirec
      * @throws BadRequest `template '<name>' not found`, `version '<tag>' of template '<name>' not found`,
      *   `template '<name>' has no active version`
      */
-    choose: async (accountId: string, domainName: string | null, nameOrId: string, tag?: string) =>
-      cache.get(JSON.stringify([accountId, domainName, nameOrId, tag ?? null])),
+    choose: async (
+      accountId: string,
+      domainName: string | null,
+      nameOrId: string,
+      tag?: string,
+    ): Promise<ChosenTemplate> => cache.get(JSON.stringify([accountId, domainName, nameOrId, tag ?? null])),
     /** To be called after every change of a template. */
     changed: () => cache.forget(),
   }

@@ -38,7 +38,12 @@ export async function findTemplate(db: Db, scope: TemplateScope, nameOrId: strin
 }
 
 /** The template that a message means: of the domain by name, by id, then of the account (templates.md rule 11). */
-export async function findForSending(db: Db, accountId: string, domainId: string | null, nameOrId: string) {
+export async function findForSending(
+  db: Db,
+  accountId: string,
+  domainId: string | null,
+  nameOrId: string,
+): Promise<Template | null> {
   const scopes: TemplateScope['domain'][] = domainId === null ? [null] : [{ id: domainId, name: '' }, null]
   for (const domain of scopes) {
     const found = await findTemplate(db, { accountId, domain }, nameOrId)

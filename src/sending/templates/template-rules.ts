@@ -7,6 +7,7 @@ import {
   type Template,
   type TemplateScope,
   VERSIONS_MAX,
+  type Version,
   type VersionSummary,
 } from './template.ts'
 
@@ -20,7 +21,12 @@ export async function findOrThrow(db: Database, scope: TemplateScope, nameOrId: 
 }
 
 /** @throws NotFound for an unknown template or tag */
-export async function findVersionOrThrow(db: Database, scope: TemplateScope, nameOrId: string, tag: string) {
+export async function findVersionOrThrow(
+  db: Database,
+  scope: TemplateScope,
+  nameOrId: string,
+  tag: string,
+): Promise<{ template: Template; version: Version }> {
   const template = await findOrThrow(db, scope, nameOrId)
   const version = await findVersion(db, template.id, tag.toLowerCase())
   if (!version) throw versionNotFound()

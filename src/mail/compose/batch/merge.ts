@@ -45,7 +45,12 @@ export class MergeBody {
   }
 
   /** Null: these texts cannot be merged. `cuts`: of the texts, at most one of each kind. */
-  static of(texts: readonly TextPart[], cuts: readonly CutText[], files: EncodedFiles, seed: string) {
+  static of(
+    texts: readonly TextPart[],
+    cuts: readonly CutText[],
+    files: EncodedFiles,
+    seed: string,
+  ): MergeBody | null {
     if (!cuts.every(isFit)) return null
     const marked = texts.map((part, at) => {
       const cut = cuts[at] as CutText

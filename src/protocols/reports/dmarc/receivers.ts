@@ -36,7 +36,10 @@ export const asksForReports = (record: string): boolean => aggregateReceivers(re
  * Whom to send to instead of a receiver in another domain, by the TXT records at `confirmingName` (RFC 9990 §4): the receiver
  * itself, the first three that the records name at the same host, or nobody.
  */
-export function confirmedReceivers(receiver: AggregateReceiver, records: readonly string[]) {
+export function confirmedReceivers(
+  receiver: AggregateReceiver,
+  records: readonly string[],
+): AggregateReceiver[] {
   const own = records.filter(isRecord)
   if (own.length === 0) return []
   if (own.every((text) => ruaOf(text) === undefined)) return [receiver]

@@ -87,7 +87,12 @@ export async function addressMail(
   return { addresses, count: Number(rows[0]?.['names'] ?? 0) }
 }
 
-export async function dayMail(store: Store, domainId: string, period: Period, chosen: Chosen) {
+export async function dayMail(
+  store: Store,
+  domainId: string,
+  period: Period,
+  chosen: Chosen,
+): Promise<DaySums[]> {
   const { sql, values } = chosenTotals(domainId, period, chosen)
   const rows = await store.read({ sql: `SELECT day_at, ${ADDED} ${sql} GROUP BY day_at`, values })
   return rows.map(daySums)
@@ -143,7 +148,10 @@ export const countsOf = ({ passed, failed, quarantined, rejected }: Sums) => ({
 export const totalOf = (rows: readonly Sums[]): Sums => rows.reduce<Sums>(sum, NO_SUMS)
 
 /** Sums by key, most messages first. */
-export function grouped<T extends Sums>(rows: readonly T[], keyOf: (row: T) => string) {
+export function grouped<T extends Sums>(
+  rows: readonly T[],
+  keyOf: (row: T) => string,
+): { key: string; total: Sums; rows: T[] }[] {
   return [...Map.groupBy(rows, keyOf)]
     .map(([key, some]) => ({ key, total: totalOf(some), rows: some }))
     .toSorted(

@@ -27,7 +27,11 @@ export interface ReceptionFacts extends SessionFacts {
 
 const SPF_WORDS: Readonly<Record<string, string>> = { pass: 'Pass', fail: 'Fail', softfail: 'SoftFail' }
 
-export function keptFields(headers: readonly RawHeader[], facts: ReceptionFacts, verdict: MailVerdict) {
+export function keptFields(
+  headers: readonly RawHeader[],
+  facts: ReceptionFacts,
+  verdict: MailVerdict,
+): StoredHeader[] {
   const { prefix, tellsChecks, spam } = facts
   const own: StoredHeader[] = [
     [`${prefix}Incoming`, 'Yes'],

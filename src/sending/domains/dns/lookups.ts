@@ -63,7 +63,11 @@ export const untilStopped = (resolver: Resolver, signal: AbortSignal): Resolver 
 })
 
 /** Looks up one record. `before`: the last check of the same record. Never rejects because of DNS failures. */
-export async function lookUp(parts: LookupParts, wanted: WantedRecord, before: StoredCheck | undefined) {
+export async function lookUp(
+  parts: LookupParts,
+  wanted: WantedRecord,
+  before: StoredCheck | undefined,
+): Promise<StoredCheck> {
   const { check, answer } = await query(parts, wanted, parts.resolver)
   const authoritative =
     check.answered && !check.valid

@@ -28,7 +28,11 @@ const RENEWED_MS = 12 * HOUR_MS
 export const isListed = ({ listed_by }: Pick<IpBlockRow, 'listed_by'>): boolean => listed_by !== null
 
 /** What to write, and which keys to end. Pure. `rows`: all, also those that ended lately. */
-export function listedChanges(rows: readonly IpBlockRow[], wanted: readonly ListedAddress[], now: number) {
+export function listedChanges(
+  rows: readonly IpBlockRow[],
+  wanted: readonly ListedAddress[],
+  now: number,
+): { written: IpBlockRow[]; ended: IpBlockRow[] } {
   const byKey = new Map(rows.map((row) => [blockKey(row.ip, row.site), row]))
   const keys = new Set(wanted.map(({ ip, site }) => blockKey(ip, site)))
   const written = wanted.filter((one) => isDue(byKey.get(blockKey(one.ip, one.site)), one, now))

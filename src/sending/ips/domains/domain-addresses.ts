@@ -117,7 +117,12 @@ export function withAddress(book: AddressBook, domain: Domain, ip: string): Doma
  * What a domain keeps when an address is removed: never nothing, and something that is not on warm-up where a shared
  * address can be added (rule 7). @throws BadRequest for the last address of an account without shared ones
  */
-export async function completed(tx: Tx, book: AddressBook, accountId: string, left: readonly string[]) {
+export async function completed(
+  tx: Tx,
+  book: AddressBook,
+  accountId: string,
+  left: readonly string[],
+): Promise<string[]> {
   if (left.some((ip) => book.byIp.get(ip)?.isWarming === false)) return [...left]
   const hasShared = sharedFor(book, accountId).some(({ isEnabled }) => isEnabled)
   if (hasShared) return [...new Set([...left, await leastUsedShared(tx, book, accountId)])]

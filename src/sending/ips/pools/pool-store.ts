@@ -12,7 +12,11 @@ export interface PoolRow extends IpPoolRow {
 }
 
 /** Own pools by age, then the inherited one. There are at most POOLS_MAX of them. */
-export async function poolsOf(db: Db, accountId: string, inheritedId: string | undefined) {
+export async function poolsOf(
+  db: Db,
+  accountId: string,
+  inheritedId: string | undefined,
+): Promise<PoolRow[]> {
   const own = await db
     .selectFrom('ip_pools')
     .selectAll()
@@ -28,7 +32,12 @@ export async function poolsOf(db: Db, accountId: string, inheritedId: string | u
 }
 
 /** Null: the account has no such pool. */
-export async function poolOf(db: Db, accountId: string, id: string, inheritedId: string | undefined) {
+export async function poolOf(
+  db: Db,
+  accountId: string,
+  id: string,
+  inheritedId: string | undefined,
+): Promise<PoolRow | null> {
   const row = await db.selectFrom('ip_pools').selectAll().where('id', '=', id).executeTakeFirst()
   if (row === undefined || (row.account_id !== accountId && inheritedId !== id)) return null
   return (await withMembers(db, accountId, [row]))[0] ?? null
