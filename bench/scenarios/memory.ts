@@ -11,8 +11,8 @@ import { formatNumber, median } from '../support/stats.ts'
 import { ours } from '../support/systems.ts'
 import { amountsOf, CONTENT_BYTES, ourName } from './e2e.ts'
 
-/** Time for work that continues after the start. */
-const START_REST_MS = 10_000
+/** Time for work that continues after the start, and for the collections after that. */
+const START_REST_MS = 20_000
 /** The service returns memory after a minute of rest, one thread after the other. */
 const REST_MS = 90_000
 const REST_SHORT_MS = 1_000
