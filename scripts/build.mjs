@@ -65,7 +65,8 @@ const PROGRAM = {
 
 /**
  * The latest change in milliseconds; a folder changes when a file in it is added or removed. By the time that nobody can set:
- * an older version that was unpacked over this one is a change.
+ * an older version that was unpacked over this one is a change. bin/sendwright judges the program alike, by `find`: a start
+ * cannot ask Node first, and not every system has that `find`.
  */
 function youngest(path) {
   if (!existsSync(path)) return 0

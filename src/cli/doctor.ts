@@ -2,7 +2,7 @@
  * `sendwright doctor`: whether this machine is fit to send mail. A running service runs the checks, since it holds the
  * database; otherwise the command reads the configuration and runs them itself. It changes nothing.
  */
-import { constants, existsSync } from 'node:fs'
+import { constants, existsSync, statSync } from 'node:fs'
 import { access } from 'node:fs/promises'
 import { networkInterfaces } from 'node:os'
 import { join } from 'node:path'
@@ -14,7 +14,14 @@ import { DATABASE_FILE } from '../platform/store/blobs/data-folder.ts'
 import { checkLog } from '../platform/store/log-check.ts'
 import { requireSessions, Servers } from '../platform/store/postgres/postgres-servers.ts'
 import { secretFile } from '../platform/store/secrets/secret-file.ts'
-import { describeFinding, recoveryAdvice, startFileCheck } from '../platform/store/sqlite/damage.ts'
+import {
+  checkFile,
+  describeFinding,
+  type Finding,
+  recoveryAdvice,
+  SYNC_CHECK_MAX_BYTES,
+  startFileCheck,
+} from '../platform/store/sqlite/damage.ts'
 import { StoreUnavailable } from '../platform/store/store.ts'
 import { createResolver } from '../protocols/dns/resolver.ts'
 import { systemServers } from '../protocols/dns/system-servers.ts'
@@ -114,7 +121,7 @@ async function trySqlite(folder: string): Promise<string> {
     return 'There is no database yet; the first start makes it.'
   }
   checkLog(file)
-  const { findings, complete } = await startFileCheck(file, 'integrity_check', INTEGRITY_MAX_MS).result
+  const { findings, complete } = await checkWhole(file)
   if (findings.length > 0) {
     const found = findings.slice(0, FINDINGS_SHOWN).map(describeFinding).join('; ')
     throw new StoreUnavailable(`it is damaged (${found}). ${recoveryAdvice(folder, findings)}`)
@@ -127,6 +134,15 @@ async function trySqlite(folder: string): Promise<string> {
   }
   const seen = complete ? 'is not damaged' : 'shows no damage in the part that could be looked at in time'
   return `The SQLite database in ${folder} can be written and ${seen}.`
+}
+
+/** Checks a small file at once: a busy machine may not even start another process within the time for a large one. */
+async function checkWhole(file: string): Promise<{ findings: Finding[]; complete: boolean }> {
+  if (statSync(file).size > SYNC_CHECK_MAX_BYTES)
+    return startFileCheck(file, 'integrity_check', INTEGRITY_MAX_MS).result
+  const findings: Finding[] = []
+  const complete = checkFile(file, 'integrity_check', (finding) => findings.push(finding))
+  return { findings, complete }
 }
 
 async function tryPostgres(url: string, pod: string | null): Promise<string> {

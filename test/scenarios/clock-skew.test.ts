@@ -1,7 +1,6 @@
 /** Processes over one PostgreSQL database whose clocks differ: none takes over what another one holds. */
 // Slow: it sets the clocks of whole processes apart.
 import assert from 'node:assert/strict'
-import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import pino from 'pino'
 import { newId } from '../../src/base/ids.ts'
@@ -18,7 +17,7 @@ import { insert, insertMany, type Store } from '../../src/platform/store/store.t
 import { createCertificateStore } from '../../src/sending/certificates/certificate-store.ts'
 import type { Domain } from '../../src/sending/domains/domain.ts'
 import { createImports } from '../../src/sending/suppressions/import.ts'
-import { createTestClock } from '../support/clock.ts'
+import { clockAhead, createTestClock } from '../support/clock.ts'
 import { post } from '../support/crash-rig.ts'
 import { bareRecorder } from '../support/events.ts'
 import { jobContext } from '../support/job-context.ts'
@@ -54,10 +53,7 @@ test('a process whose clock is two minutes ahead sends nothing that another one 
   const held = sink.hold('DATA-DOT')
   await post(one, { to: 'held@example.org', subject: 'held', text: 'Hi.' })
   await held.reached
-  const ahead = await start({
-    NODE_OPTIONS: `--import ${join(import.meta.dirname, '../support/skewed-clock.ts')}`,
-    TEST_CLOCK_AHEAD_MS: String(AHEAD_MS),
-  })
+  const ahead = await start(clockAhead(AHEAD_MS))
   // At its start, before this message, it has searched for expired leases.
   const next = { to: 'next@example.org', subject: 'next', text: 'Hi.' }
   assert.ok('id' in (await post(ahead, next)))

@@ -10,7 +10,7 @@ import { SHAPES } from '../support/chart.ts'
 import { testNodes } from '../support/nodes.ts'
 import { createTestDatabase } from '../support/postgres.ts'
 import { startS3 } from '../support/s3-server.ts'
-import { TEST_KEY } from '../support/service.ts'
+import { eventually, TEST_KEY } from '../support/service.ts'
 import { AUTHORIZATION } from '../support/service-process.ts'
 
 type Variables = Record<string, string>
@@ -287,7 +287,7 @@ test('the nodes of compose-nodes.yaml start at once on an empty database, and on
   const [one, two] = await Promise.all([start(names[0] ?? ''), start(names[1] ?? '')])
   assert.equal(two.domain, one.domain, 'one of them made the first account')
   for (const { url } of [one, two])
-    for (const path of healthPaths()) assert.equal((await fetch(`${url}${path}`)).status, 200, path)
+    for (const path of healthPaths()) await eventually(path, async () => (await fetch(`${url}${path}`)).ok)
 
   const attachment = randomBytes(5_000_000)
   const form = new FormData()

@@ -2,15 +2,14 @@
 // Slow: it kills processes of the service.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
+import { clockAhead } from '../support/clock.ts'
 import { createDnsServer } from '../support/dns-server.ts'
 import { createFakeZone, startProviderApi, TOKEN } from '../support/dns-zone.ts'
 import { ownAddress } from '../support/service.ts'
 import { AUTHORIZATION, type ServiceProcess, startProcess } from '../support/service-process.ts'
 import { temporaryFolder } from '../support/stores.ts'
 
-const CLOCK = join(import.meta.dirname, '../support/skewed-clock.ts')
 const NAME = 'mail.shop.example'
 const CHANGES = `/sendwright/v1/domains/${NAME}/dns-changes`
 
@@ -59,8 +58,7 @@ async function dieAt(t: TestContext, point: string) {
 /** A process whose clock is four minutes ahead: the change is abandoned by then. */
 async function later(t: TestContext, { second, env, host }: Awaited<ReturnType<typeof dieAt>>) {
   await second.end('SIGTERM')
-  const ahead = { ...env, TEST_CLOCK_AHEAD_MS: '240000' }
-  const third = await startProcess(host, ahead, { flags: ['--import', CLOCK] })
+  const third = await startProcess(host, { ...env, ...clockAhead(240_000) })
   t.after(() => third.end('SIGKILL'))
   return third
 }

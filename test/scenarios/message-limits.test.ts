@@ -5,6 +5,7 @@ import { type TestContext, test } from 'node:test'
 import { openPostgres } from '../../src/platform/store/postgres/postgres.ts'
 import { openSqlite } from '../../src/platform/store/sqlite/sqlite.ts'
 import type { Store } from '../../src/platform/store/store.ts'
+import { clockAhead, createNoonClock } from '../support/clock.ts'
 import { createTestDatabase } from '../support/postgres.ts'
 import { eventually, ownAddress } from '../support/service.ts'
 import { AUTHORIZATION, type ServiceProcess, startProcess } from '../support/service-process.ts'
@@ -12,6 +13,8 @@ import { temporaryFolder } from '../support/stores.ts'
 
 const SECRET = '0123456789abcdef0123456789abcdef'
 const LIMIT = 1_000
+/** No month ends meanwhile. */
+const NOON = clockAhead(createNoonClock().aheadMs)
 const MESSAGES = 1_000
 const RECIPIENTS = 5
 
@@ -54,6 +57,7 @@ async function startOnPostgres(t: TestContext, count: number) {
         SENDWRIGHT_DATABASE_URL: database.url,
         SENDWRIGHT_SECRET: SECRET,
         SENDWRIGHT_SMTP_PORT: '0',
+        ...NOON,
       }),
     )
   return { services, url: database.url }
@@ -108,7 +112,7 @@ test('a process that is killed takes nothing of the limit with it (postgres)', a
 test('the limit is exact over parallel requests and a kill (sqlite)', async (t) => {
   const host = ownAddress()
   const folder = await temporaryFolder(t)
-  const start = () => startProcess(host, { SENDWRIGHT_DATA: folder, SENDWRIGHT_SMTP_PORT: '0' })
+  const start = () => startProcess(host, { SENDWRIGHT_DATA: folder, SENDWRIGHT_SMTP_PORT: '0', ...NOON })
   const first = await start()
   await setLimit([first])
   const posts = Array.from({ length: 100 }, () => send(first, 3))

@@ -2,6 +2,7 @@
 // Slow: it starts several whole processes on one database.
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
+import { clockAhead, createNoonClock } from '../support/clock.ts'
 import { post, queueTotals } from '../support/crash-rig.ts'
 import { call, type TestNode, testNodes } from '../support/nodes.ts'
 import { eventually } from '../support/service.ts'
@@ -17,7 +18,10 @@ async function sinkFor(t: TestContext, options: SinkOptions = {}): Promise<Sink>
 }
 
 async function pair(t: TestContext) {
-  const nodes = await testNodes(t, { SENDWRIGHT_DELIVERY: 'direct', SENDWRIGHT_SANDBOX_RECIPIENTS: '*' })
+  const nodes = await testNodes(t, {
+    ...{ SENDWRIGHT_DELIVERY: 'direct', SENDWRIGHT_SANDBOX_RECIPIENTS: '*' },
+    ...clockAhead(createNoonClock().aheadMs),
+  })
   return { one: await nodes.start(), two: await nodes.start() }
 }
 

@@ -53,7 +53,7 @@ function work(): void {
 }
 
 /** How many times as long as on the machine that limits were set on the same work takes now; at least 1. */
-export function slowness(): number {
+function slowness(): number {
   const samples = Array.from({ length: WORK_SAMPLES }, () => {
     const before = process.threadCpuUsage()
     work()
@@ -72,31 +72,42 @@ function busyMs(since: NodeJS.CpuUsage): number {
  * shortest counts: work of the process takes its time in each run, but what the host takes from a virtual processor also
  * appears as time of the thread that it interrupts.
  */
-export async function longestBlock(
+export const longestBlock = (
   process: { pid: number; probe: string },
   maxMs: number,
   run: () => Promise<void>,
-): Promise<number> {
-  let shortestMs = Number.POSITIVE_INFINITY
-  for (let count = 0; count < MEASUREMENTS_MAX && shortestMs >= maxMs; count++) {
+): Promise<number> =>
+  shortest(maxMs, async () => {
     await resetBlocks(process.pid, process.probe)
     await run()
     // The probe writes its result in the turn after the response.
     await sleep(WRITE_MS)
-    const longestMs = (await readBlocks(process.probe))?.longestMs ?? 0
-    shortestMs = Math.min(shortestMs, longestMs / slowness())
-  }
+    return (await readBlocks(process.probe))?.longestMs ?? 0
+  })
+
+/** The same for this thread. */
+export const longestBlockHere = (maxMs: number, run: () => Promise<void>): Promise<number> =>
+  shortest(maxMs, async () => {
+    const watch = watchBlocks()
+    await run().finally(() => watch.stop())
+    return watch.longestMs
+  })
+
+async function shortest(maxMs: number, measure: () => Promise<number>): Promise<number> {
+  let shortestMs = Number.POSITIVE_INFINITY
+  for (let count = 0; count < MEASUREMENTS_MAX && shortestMs >= maxMs; count++)
+    shortestMs = Math.min(shortestMs, (await measure()) / slowness())
   return shortestMs
 }
 
-export interface BlockWatch {
+interface BlockWatch {
   /** In milliseconds of processor time. */
   longestMs: number
   stop(): void
 }
 
-/** The same for this thread, from now on. Calls `grown` with every longer block. */
-export function watchBlocks(grown: (longestMs: number) => void = () => {}): BlockWatch {
+/** Measures this thread from now on. Calls `grown` with every longer block. */
+function watchBlocks(grown: (longestMs: number) => void = () => {}): BlockWatch {
   let last = process.threadCpuUsage()
   const timer = setInterval(() => {
     const longMs = busyMs(last)

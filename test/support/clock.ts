@@ -1,4 +1,5 @@
 /** A clock that a test advances by hand; timers fire in order when they are due. */
+import { join } from 'node:path'
 import { type Clock, systemClock, type Timer } from '../../src/base/time/clock.ts'
 
 export interface TestClock extends Clock {
@@ -57,6 +58,12 @@ export interface NoonClock extends Clock {
 }
 
 export function createNoonClock(): NoonClock {
-  const aheadMs = Date.UTC(2026, 5, 17, 12) - systemClock.now()
+  const aheadMs = Date.UTC(2026, 5, 17, 12) - Date.now()
   return { ...systemClock, aheadMs, now: () => systemClock.now() + aheadMs }
 }
+
+/** Environment of a process whose wall clock is ahead of that of the system. */
+export const clockAhead = (aheadMs: number) => ({
+  NODE_OPTIONS: `--import ${join(import.meta.dirname, 'skewed-clock.ts')}`,
+  TEST_CLOCK_AHEAD_MS: String(aheadMs),
+})

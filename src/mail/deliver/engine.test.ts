@@ -1,7 +1,6 @@
 // Both databases: deliveries are claimed with row locks on PostgreSQL.
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { createTestClock } from '../../../test/support/clock.ts'
 import { bareRecorder } from '../../../test/support/events.ts'
 import { DELIVERED, fakeTransport } from '../../../test/support/fake-transport.ts'
@@ -618,13 +617,16 @@ test('what is being claimed when the service stops is given back, and does not l
   t.after(() => store.close())
   const transport = fakeTransport(1, async () => DELIVERED)
   const [claiming, gate] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const claimed = Promise.withResolvers<unknown>()
   const slow = {
     ...store,
     commit: async (unit: Parameters<typeof store.commit>[0]) => {
       if (!unit[0]?.sql.includes("state = 'sending', lease_owner = ?")) return store.commit(unit)
       claiming.resolve()
       await gate.promise
-      return store.commit(unit)
+      const claim = store.commit(unit)
+      claim.then(claimed.resolve, claimed.reject)
+      return claim
     },
   }
   const now = systemClock.now()
@@ -639,14 +641,12 @@ test('what is being claimed when the service stops is given back, and does not l
   await engine.start()
   await claiming.promise
   const stopped = engine.stop(5_000)
-  setTimeout(gate.resolve, 20)
-  await stopped
-  await sleep(200)
-  const rows = await store.read({ sql: 'SELECT state FROM deliveries', values: [] })
-  assert.deepEqual(
-    rows.map(({ state }) => state),
-    ['queued', 'queued', 'queued'],
-  )
+  gate.resolve()
+  await Promise.all([stopped, claimed.promise])
+  await eventually('all are given back', async () => {
+    const rows = await store.read({ sql: 'SELECT state FROM deliveries', values: [] })
+    return rows.every(({ state }) => state === 'queued')
+  })
   assert.equal(transport.attempts.length, 0)
 })
 

@@ -32,7 +32,7 @@ interface LinkParts {
 }
 
 const CONNECT_MAX_MS = 2_000
-/** A start waits as long for the only server as the store does: a busy one takes seconds for a new connection. */
+/** A start waits as long for the only server as the store does: a busy one takes seconds for a connection and its first answer. */
 const FIRST_CONNECT_MAX_MS = 30_000
 const QUERY_MAX_MS = 3_000
 const RECONNECT_AFTER_MS = 500
@@ -65,7 +65,10 @@ export async function openLink(parts: LinkParts) {
     })
     try {
       await next.connect()
-      for (const name of channels) await next.query(`LISTEN "${name}"`)
+      for (const name of channels) {
+        const listen = { text: `LISTEN "${name}"`, query_timeout: Math.max(limitMs, QUERY_MAX_MS) }
+        await next.query(listen)
+      }
     } catch (error) {
       await next.end().catch(() => {})
       throw error
@@ -134,9 +137,8 @@ export async function openLink(parts: LinkParts) {
     }
   }
 
-  const firstMs = servers.count === 1 ? FIRST_CONNECT_MAX_MS : CONNECT_MAX_MS
   await servers
-    .reach(() => connect(firstMs))
+    .reach(() => connect(servers.count === 1 ? FIRST_CONNECT_MAX_MS : servers.connectMaxMs))
     .catch((error: unknown) => {
       throw servers.unreachable(error)
     })

@@ -11,6 +11,7 @@ import { readFile, statfs } from 'node:fs/promises'
 import { isIP } from 'node:net'
 import { seenAddresses } from '../../base/net/host-addresses.ts'
 import type { Of } from '../../base/shape.ts'
+import { systemClock } from '../../base/time/clock.ts'
 import { DAY_MS } from '../../base/time/durations.ts'
 import { systemSource } from '../../mail/deliver/connect/address-families.ts'
 import type { Config } from '../../platform/config/config.ts'
@@ -149,12 +150,10 @@ export async function runChecks(given: CheckParts): Promise<CheckResult[]> {
 }
 
 async function bounded(check: Promise<Finding>): Promise<Finding> {
-  let timer: NodeJS.Timeout | undefined
-  const tooLong = new Promise<Finding>((resolve) => {
-    const sentence = `There was no result after ${CHECK_MAX_MS / 1000} seconds.`
-    timer = setTimeout(() => resolve(failed(sentence)), CHECK_MAX_MS)
-  })
-  return Promise.race([check, tooLong]).finally(() => clearTimeout(timer))
+  const { promise: tooLong, resolve } = Promise.withResolvers<Finding>()
+  const sentence = `There was no result after ${CHECK_MAX_MS / 1000} seconds.`
+  const timer = systemClock.setTimer(CHECK_MAX_MS, () => resolve(failed(sentence)))
+  return Promise.race([check, tooLong]).finally(() => timer.cancel())
 }
 
 /** Why a check against other hosts is not needed, or null. */

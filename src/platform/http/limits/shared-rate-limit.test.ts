@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { ManualClock } from '../../../../test/support/http-server.ts'
 import { createTestDatabase } from '../../../../test/support/postgres.ts'
+import { eventually } from '../../../../test/support/service.ts'
 import { openPostgres } from '../../store/postgres/postgres.ts'
 import { ownLeaseTimes } from '../../store/store.ts'
 import { DEFAULT_LIMITS, type LimitName } from './rate-limit.ts'
@@ -164,11 +165,4 @@ test('a count of 0 and the general switch lift the limit; a database that is awa
   await shared.close()
 })
 
-/** Waits for exchanges in the background. */
-async function until(look: () => Promise<boolean>): Promise<void> {
-  for (let tries = 0; tries < 1_000; tries++) {
-    if (await look()) return
-    await new Promise((resolve) => setTimeout(resolve, 2))
-  }
-  assert.fail('waited in vain')
-}
+const until = (look: () => Promise<boolean>) => eventually('exchanges in the background', look)

@@ -4,6 +4,7 @@ import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { type PostgresCluster, startPostgres } from '../../../../test/support/postgres.ts'
+import { eventually } from '../../../../test/support/service.ts'
 import { type Store, StoreUnavailable } from '../store.ts'
 import { openPostgres } from './postgres.ts'
 
@@ -40,7 +41,9 @@ test('a store finds the server that takes writes, and leaves one that is read-on
     'ALTER SYSTEM RESET default_transaction_read_only',
     'SELECT pg_reload_conf()',
   )
-  await add(store, version++)
+  // The reload may not have reached new sessions yet, and a busy server may need longer than a call waits.
+  const taken = () => eventually('a write is taken', () => add(store, version++).then(Boolean, () => false))
+  await taken()
 
   primary.freeze()
   let isOver = false
@@ -51,5 +54,5 @@ test('a store finds the server that takes writes, and leaves one that is read-on
   for (; !isOver; await sleep(100)) store.endUnanswered?.(null)
   await waiting
   await standby.promote()
-  await add(store, version++)
+  await taken()
 })

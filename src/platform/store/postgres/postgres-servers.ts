@@ -24,6 +24,8 @@ import { StoreUnavailable } from '../store.ts'
 const CONNECT_MAX_MS = 3_000
 /** The only one is waited for longer: a busy one takes seconds for a new connection. */
 const ONLY_CONNECT_MAX_MS = 10_000
+/** At a start, when none of several has answered in time: busy ones get a second round. */
+const SECOND_ROUND_MAX_MS = 6_000
 /** A connection that has received nothing for this long while no server answers, and is in use. */
 const UNANSWERED_MAX_MS = 2_000
 
@@ -51,6 +53,8 @@ export class Servers {
   /** What each new session is asked first. */
   readonly greeting: string
   #at = 0
+  /** Until one has answered: whether all were tried already. */
+  #start: 'first round' | 'second round' | 'over' = 'first round'
   #name: string | null = null
 
   /**
@@ -68,7 +72,8 @@ export class Servers {
 
   /** Longest wait for a new connection, and for an answer to what it is asked first. */
   get connectMaxMs(): number {
-    return this.count === 1 ? ONLY_CONNECT_MAX_MS : CONNECT_MAX_MS
+    if (this.count === 1) return ONLY_CONNECT_MAX_MS
+    return this.#start === 'second round' ? SECOND_ROUND_MAX_MS : CONNECT_MAX_MS
   }
 
   get current(): string {
@@ -92,19 +97,26 @@ export class Servers {
   }
 
   /**
-   * Calls `connect` until it succeeds, at most once for each server.
+   * Calls `connect` until it succeeds, at most once for each server, and twice before the first success.
    * @throws the error of the only server; NoWritableServer for several
    */
   async reach<T>(connect: () => Promise<T>): Promise<T> {
-    const failures: string[] = []
+    let failures: string[] = []
     for (;;) {
       const { host } = new URL(this.current)
       try {
-        return await connect()
+        const made = await connect()
+        this.#start = 'over'
+        return made
       } catch (error) {
         if (this.count === 1 || isPoolExhausted(error)) throw error
         failures.push(`${host}: ${messageOf(error)}`)
         if (failures.length < this.count) continue
+        if (this.#start === 'first round') {
+          this.#start = 'second round'
+          failures = []
+          continue
+        }
         throw new NoWritableServer(`No server takes writes (${failures.join('; ')})`, { cause: error })
       }
     }

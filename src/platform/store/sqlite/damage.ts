@@ -4,7 +4,7 @@ import { spawn } from 'node:child_process'
 import { setPriority } from 'node:os'
 import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
-import type { DatabaseSync } from 'node:sqlite'
+import { DatabaseSync } from 'node:sqlite'
 import { StoreFault } from '../store.ts'
 
 export function damaged(file: string, finding: string): StoreFault {
@@ -28,10 +28,7 @@ const FINDINGS_MAX = 20
  * Checks the tables one by one to keep read transactions short: while one is open, the log cannot restart.
  * `quick_check` does not compare indexes with their tables, which takes most of the time.
  */
-export function* checkTables(
-  database: DatabaseSync,
-  pragma: 'quick_check' | 'integrity_check',
-): Generator<Finding> {
+function* checkTables(database: DatabaseSync, pragma: 'quick_check' | 'integrity_check'): Generator<Finding> {
   const objects = database
     .prepare('SELECT type, name, rootpage FROM sqlite_schema WHERE rootpage > 0')
     .all() as unknown as SchemaObject[]
@@ -48,11 +45,35 @@ export function* checkTables(
   }
 }
 
+/** Longest wait for a lock of another connection. */
+const BUSY_MS = 5_000
+
+/** A database up to this size is checked at once and without a time limit: about 60 ms, a second on a slow disk. */
+export const SYNC_CHECK_MAX_BYTES = 64 * 1024 * 1024
+
+/** Checks a database file in this thread, and reports each finding. Returns whether the whole file was checked. */
+export function checkFile(
+  file: string,
+  pragma: 'quick_check' | 'integrity_check',
+  report: (finding: Finding) => void,
+): boolean {
+  try {
+    const database = new DatabaseSync(file, { readOnly: true, timeout: BUSY_MS })
+    for (const finding of checkTables(database, pragma)) report(finding)
+    database.close()
+    return true
+  } catch (error) {
+    if (!isDamage(error)) return false
+    report({ object: null, text: (error as Error).message })
+    return true
+  }
+}
+
 const SQLITE_CORRUPT = 11
 const SQLITE_NOTADB = 26
 
 /** Other SQLite errors (the file is locked, too many files are open) do not mean that the file is damaged. */
-export function isDamage(error: unknown): boolean {
+function isDamage(error: unknown): boolean {
   const code = ((error as { errcode?: number }).errcode ?? 0) & 0xff
   return code === SQLITE_CORRUPT || code === SQLITE_NOTADB
 }

@@ -49,7 +49,7 @@ import type {
   WorkerReply,
   WorkerRequest,
 } from './connection.ts'
-import { damaged, describeFinding, startFileCheck } from './damage.ts'
+import { damaged, describeFinding, SYNC_CHECK_MAX_BYTES, startFileCheck } from './damage.ts'
 import { keepUpgradeCopy, type UpgradeCopy } from './upgrade-copy.ts'
 import {
   AUTOCHECKPOINT_PAGES,
@@ -78,6 +78,8 @@ export interface SqliteOptions {
   onUpgradeCopy?: ((copy: UpgradeCopy) => void) | undefined
   /** Default: those of a machine with enough memory. */
   sizes?: SqliteSizes
+  /** Longest check of a large database beside its use, in milliseconds. Default: 20 seconds. */
+  checkMaxMs?: number | undefined
   /** Starts what serves a connection (connection.ts). Default: a thread. */
   connect?: ((options: ConnectionOptions, sizes: SqliteSizes) => ConnectionThread) | undefined
 }
@@ -96,6 +98,7 @@ export async function openSqlite(
     beforeMigrations,
     onUpgradeCopy,
     sizes = sizesFor('normal').sqlite,
+    checkMaxMs,
     connect = startThread,
   }: SqliteOptions = {},
 ): Promise<Store> {
@@ -116,7 +119,7 @@ export async function openSqlite(
     createConnection(connect({ file, role, cacheKb: sizes.cacheKb[role] }, sizes), role, faults)
   const writer = connection('writer')
   try {
-    const stopCheck = await checkAtStart(file, writer, faults)
+    const stopCheck = await checkAtStart(file, writer, faults, checkMaxMs)
     await beforeMigrations?.(unmigrated('sqlite', (sql) => queryRows(writer, sql)))
     const run = async (sql: string) => void (await writer.send({ kind: 'script', sql }))
     await migrate({
@@ -145,11 +148,13 @@ export async function openSqlite(
   }
 }
 
-/** A database up to this size is checked before the start continues: about 60 ms, a second on a slow disk. */
-const SYNC_CHECK_MAX_BYTES = 64 * 1024 * 1024
-
 /** Checks the database; a large one in a separate process, which the returned function stops. @throws StoreFault */
-async function checkAtStart(file: string, writer: Connection, faults: Faults): Promise<() => void> {
+async function checkAtStart(
+  file: string,
+  writer: Connection,
+  faults: Faults,
+  maxMs?: number,
+): Promise<() => void> {
   const size = await stat(file).then(
     (found) => found.size,
     () => 0,
@@ -158,7 +163,7 @@ async function checkAtStart(file: string, writer: Connection, faults: Faults): P
   if (size > SYNC_CHECK_MAX_BYTES) {
     // Checks header and list of tables, and creates the log of a database that was just restored.
     await queryRows(writer, 'SELECT count(*) FROM sqlite_schema')
-    const check = startFileCheck(file)
+    const check = startFileCheck(file, 'quick_check', maxMs)
     void check.result.then(({ findings }) => {
       if (findings[0] !== undefined) faults.note(damaged(file, describeFinding(findings[0])))
     })

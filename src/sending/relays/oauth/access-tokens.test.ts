@@ -4,6 +4,7 @@ import { type TestContext, test } from 'node:test'
 import pino from 'pino'
 import { createTestClock, type TestClock } from '../../../../test/support/clock.ts'
 import { createMigratedDatabase } from '../../../../test/support/migrated.ts'
+import { eventually } from '../../../../test/support/service.ts'
 import { eachStore } from '../../../../test/support/stores.ts'
 import { LIFE_SECONDS, startTokenServer } from '../../../../test/support/token-server.ts'
 import { parseCidr } from '../../../base/net/ip.ts'
@@ -46,14 +47,6 @@ async function relayAt(store: Store, tokenUrl: string, given: Given = {}): Promi
   return relay
 }
 
-/** Waits in real time, for the network. */
-async function until(what: string, holds: () => boolean | Promise<boolean>): Promise<void> {
-  for (let tries = 0; !(await holds()); tries++) {
-    assert.ok(tries < 1_000, what)
-    await new Promise((resolve) => setTimeout(resolve, 5))
-  }
-}
-
 eachStore(
   'a token serves until it ends, and is renewed before, without a login that waits',
   async (store, t) => {
@@ -67,7 +60,7 @@ eachStore(
     assert.equal(server.used.length, 1)
     clock.leap(2 * MINUTE_MS)
     assert.equal(await token(), 'access-1', 'the old one, while a new one is fetched')
-    await until('a new token', async () => (await token()) === 'access-2')
+    await eventually('a new token', async () => (await token()) === 'access-2')
     assert.equal(server.used.length, 2)
     clock.leap(61 * MINUTE_MS)
     assert.equal(await token(), 'access-3', 'nobody has logged in meanwhile')
@@ -136,7 +129,9 @@ eachStore('a failure before the end leaves the token in use, and is shown', asyn
   server.fault = { status: 401, body: { error: 'invalid_client' } }
   clock.leap(50 * MINUTE_MS)
   assert.equal(await token(), 'access-1')
-  await until('the failure', async () => /invalid_client/.test((await tokens.stateOf(relay)).failure ?? ''))
+  await eventually('the failure', async () =>
+    /invalid_client/.test((await tokens.stateOf(relay)).failure ?? ''),
+  )
   assert.equal(await token(), 'access-1')
   clock.leap(11 * MINUTE_MS)
   await assert.rejects(async () => token(), /invalid_client/)
@@ -202,7 +197,7 @@ eachStore('a database that is away while a refresh token comes does not cost it'
   void Promise.resolve(fetched).then((value) => {
     token = value
   })
-  await until('the token', async () => {
+  await eventually('the token', async () => {
     await clock.advance(1_000)
     return token !== null
   })
@@ -225,7 +220,7 @@ test('two nodes at once ask once, and a node that died holds nobody up for long'
   const gate = Promise.withResolvers<void>()
   server.gate = gate.promise
   const asked = [...Array(5)].flatMap(() => [one?.of(relay)(), two?.of(relay)()])
-  await until('a request', () => server.used.length > 0)
+  await eventually('a request', async () => server.used.length > 0)
   gate.resolve()
   const stop = new AbortController()
   const ticking = tick(clock, stop.signal)

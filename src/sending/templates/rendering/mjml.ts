@@ -18,7 +18,7 @@ const WAITING_MAX = 50
 const COMPILE_CPU_MS_MAX = 3_000
 const WATCH_EVERY_MS = 1_000
 /** When the thread gets hardly any processor time; for its start, too, which reads 200 packages in half a second. */
-const WALL_MS_MAX = 60_000
+const WALL_MS_MAX = 180_000
 const IDLE_MS = MINUTE_MS
 const MEMORY_MAX_MB = 256
 const YOUNG_MAX_MB = 24

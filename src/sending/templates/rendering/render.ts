@@ -55,8 +55,11 @@ const JOB_CPU_MS_MAX = 390
 const WATCH_EVERY_MS = 50
 /** Making text of 500,000 characters takes up to half a second; HTML cannot make it loop. */
 const TEXT_CPU_MS_MAX = 2_000
-/** When a thread gets hardly any processor time, the job is given this long; so is the thread's start. */
-const WALL_MS_MAX = 15_000
+/**
+ * When a thread gets hardly any processor time, the job is given this many looks, two minutes; so is the thread's start. A
+ * process that stands still does not look.
+ */
+const LOOKS_MAX = 2_400
 
 const OUT_OF_MEMORY = 'ERR_WORKER_OUT_OF_MEMORY'
 
@@ -76,8 +79,20 @@ interface Slot {
   batchNumber: number
   /** Results received of the batch. */
   done: number
-  watched: { position: string; cpuMs: number; since: number }
+  watched: Watched
 }
+
+/** A job while it runs. */
+interface Watched {
+  position: string
+  looks: number
+  /** Processor time of the thread at the first look that got an answer. */
+  cpuMs: number | null
+  /** A look waits for its answer, which the thread gives when it runs. */
+  looking: boolean
+}
+
+const watchedAt = (position: string): Watched => ({ position, looks: 0, cpuMs: null, looking: false })
 
 /** Threads start with the first job. `close` must be called. */
 export function createRenderer({ workersMax = sizesFor('normal').templateThreads } = {}): Renderer {
@@ -110,8 +125,7 @@ export function createRenderer({ workersMax = sizesFor('normal').templateThreads
       execArgv: [],
       resourceLimits: { ...MEMORY, stackSizeMb: STACK_MB },
     })
-    const watched = { position: '', cpuMs: 0, since: 0 }
-    const slot: Slot = { worker, progress, batch: [], batchNumber: 0, done: 0, watched }
+    const slot: Slot = { worker, progress, batch: [], batchNumber: 0, done: 0, watched: watchedAt('') }
     slots.add(slot)
     let fault: NodeJS.ErrnoException | null = null
     worker.on('message', (message: WorkerResults) => received(slot, message))
@@ -126,8 +140,7 @@ export function createRenderer({ workersMax = sizesFor('normal').templateThreads
     slot.batch = batch
     slot.batchNumber++
     slot.done = 0
-    slot.watched.position = ''
-    watch ??= setInterval(() => void watchSlots(), WATCH_EVERY_MS)
+    watch ??= setInterval(watchSlots, WATCH_EVERY_MS)
     try {
       slot.worker.postMessage(toMessage(slot.batchNumber, batch))
     } catch (error) {
@@ -154,7 +167,7 @@ export function createRenderer({ workersMax = sizesFor('normal').templateThreads
     const guilty = slot.batch[at >= 0 ? at : slot.batch.length === 1 ? 0 : -1]
     for (const job of slot.batch.slice(slot.done).toReversed()) {
       if (closed) job.reject(new Unavailable())
-      else if (job === guilty) endJob(job, fault)
+      else if (job === guilty) endJob(job, fault, at >= 0)
       else waiting.putBack(guilty ? job : Object.assign(job, { alone: true }))
     }
     slot.batch = []
@@ -162,8 +175,8 @@ export function createRenderer({ workersMax = sizesFor('normal').templateThreads
     pump()
   }
 
-  async function watchSlots(): Promise<void> {
-    for (const slot of slots) if (slot.batch.length > 0) await watchSlot(slot)
+  function watchSlots(): void {
+    for (const slot of slots) if (slot.batch.length > 0) void watchSlot(slot)
   }
 
   function stopWatchWhenIdle(): void {
@@ -197,29 +210,34 @@ export function createRenderer({ workersMax = sizesFor('normal').templateThreads
   }
 }
 
-/** Without a fault, the watch ended the thread. Any fault except memory is our own. */
-function endJob(job: RenderJob, fault: NodeJS.ErrnoException | null): void {
-  if (fault === null) job.resolve({ kind: 'failed', cause: 'time', detail: '' })
+/** Without a fault, the watch ended the thread. Any fault except memory is our own, and so is a thread that did not begin. */
+function endJob(job: RenderJob, fault: NodeJS.ErrnoException | null, begun: boolean): void {
+  if (fault === null && !begun) job.reject(new Unavailable())
+  else if (fault === null) job.resolve({ kind: 'failed', cause: 'time', detail: '' })
   else if (fault.code === OUT_OF_MEMORY) job.resolve({ kind: 'failed', cause: 'memory', detail: '' })
   else job.reject(fault)
 }
 
-/** Ends the thread of a job that has used its time, counted from the first check that saw it. */
+const positionOf = ({ batchNumber, progress }: Slot) => `${batchNumber} ${progress.join(' ')}`
+
+/** Ends the thread of a job that has used its time, counted from the first look that saw it. */
 async function watchSlot(slot: Slot): Promise<void> {
-  const { worker, progress, watched, batchNumber } = slot
-  const phase = Atomics.load(progress, 1)
-  const position = `${batchNumber} ${Atomics.load(progress, 0)} ${phase}`
+  const { worker, progress } = slot
+  const position = positionOf(slot)
+  if (position !== slot.watched.position) slot.watched = watchedAt(position)
+  const { watched } = slot
+  if (++watched.looks > LOOKS_MAX) return void (await worker.terminate())
+  if (watched.looking) return
+  watched.looking = true
   const usage = await worker.cpuUsage().catch(() => null)
-  if (!usage || slot.batchNumber !== batchNumber || slot.batch.length === 0) return
+  watched.looking = false
+  // The thread may have gone on meanwhile: the next job must not end for this one.
+  if (!usage || positionOf(slot) !== position) return
   const cpuMs = (usage.user + usage.system) / 1000
-  if (position !== watched.position) {
-    slot.watched = { position, cpuMs, since: performance.now() }
-    return
-  }
-  const started = Atomics.load(progress, 0) > 0
-  const cpuMax = phase === 1 ? TEXT_CPU_MS_MAX : JOB_CPU_MS_MAX
-  const tooLong = performance.now() - watched.since > WALL_MS_MAX
-  if (tooLong || (started && cpuMs - watched.cpuMs > cpuMax)) await worker.terminate()
+  watched.cpuMs ??= cpuMs
+  const [job = 0, phase] = progress
+  if (job > 0 && cpuMs - watched.cpuMs > (phase === 1 ? TEXT_CPU_MS_MAX : JOB_CPU_MS_MAX))
+    await worker.terminate()
 }
 
 /** Each template once, however many jobs share it. */
