@@ -1,7 +1,7 @@
 /** Reads lists of the HTTP API page by page. What cannot be read becomes an item that says so. */
 import { type ApiAnswer, type ApiClient, ApiUnavailable, errorText } from './api-client.ts'
+import type { Page, Section } from './entry.ts'
 import { type Entry, type Item, type Kind, PAGE_ITEMS_MAX, Unreadable } from './entry.ts'
-import type { Page, Section } from './source.ts'
 
 /** A list of a hundred million records; a server whose list does not end is left before that. */
 export const PAGES_MAX = 100_000

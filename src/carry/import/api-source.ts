@@ -29,6 +29,7 @@ import {
   refused,
   unreadable,
 } from './api-reader.ts'
+import type { Section, Source } from './entry.ts'
 import {
   type Item,
   itemOf,
@@ -40,7 +41,6 @@ import {
   textOf,
   Unreadable,
 } from './entry.ts'
-import type { Section, Source } from './source.ts'
 
 /** The most that the API allows for each list. */
 const RECORDS_PER_PAGE = 1_000

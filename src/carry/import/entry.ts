@@ -2,6 +2,7 @@
  * What moves from one service to another: one entry for each domain, template, list and so on. An entry has the members
  * of the HTTP API (docs/api), and in an export it is one line of JSON.
  */
+
 import { isPlainObject } from '../../base/values.ts'
 
 /** In the order in which they are made: what comes later may need what came before. */
@@ -174,3 +175,27 @@ export function neededText(of: Record<string, unknown>, name: string): string {
 
 export const textsOf = (value: unknown): string[] =>
   Array.isArray(value) ? value.filter((item) => typeof item === 'string') : []
+
+/** Some items of a section, and the place after them. */
+export interface Page {
+  items: readonly Item[]
+  /** Given to `pages` later, it continues after this page; short, as it is written to the journal. */
+  cursor: string
+}
+
+/** A part of a source that is read from its beginning to its end: one list of one domain, or one file. */
+export interface Section {
+  /** The same in each run. */
+  id: string
+  /** @param cursor of the last page that was taken; null: from the beginning */
+  pages(cursor: string | null): AsyncIterable<Page>
+}
+
+/** Where entries come from: an HTTP API, files of another service, or the folder of an export. */
+export interface Source {
+  /** What is read, without a key: a journal is only continued for the same one. */
+  id: string
+  sections(): AsyncIterable<Section>
+  /** How much of it has been read, 0 to 1, as far as that is known. `done`: sections that are. */
+  progress(done: number): number
+}

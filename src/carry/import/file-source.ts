@@ -1,6 +1,7 @@
 /** The files of another service, or the folder of an export, as a source. A section is one file. */
 import { join } from 'node:path'
 import { entryOf } from './api-entries.ts'
+import type { Page, Section, Source } from './entry.ts'
 import { type Item, itemOf, KINDS, type Kind, PAGE_ITEMS_MAX, Unreadable } from './entry.ts'
 import {
   csvHeader,
@@ -11,7 +12,6 @@ import {
   readRecords,
 } from './input-file.ts'
 import type { Shape, ShapeContext } from './shapes/shape.ts'
-import type { Page, Section, Source } from './source.ts'
 
 /** Bytes read and to be read of all files. */
 interface Bytes {
