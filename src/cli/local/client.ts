@@ -1,4 +1,5 @@
 /** Calls the running service: the one on this machine as its administrator, or another one with a key from a file. */
+import { existsSync } from 'node:fs'
 import { localKeySecret } from '../../people/keys/api-keys.ts'
 import { type Config, readConfig } from '../../platform/config/config.ts'
 import { socketFile } from '../../platform/http/listening/local-socket.ts'
@@ -71,6 +72,22 @@ export function createClient(env: NodeJS.ProcessEnv = process.env, options: Serv
       const headers = { authorization, accept: 'text/event-stream', 'last-event-id': lastId }
       return eventsIn(await opened(path, { headers }))
     },
+  }
+}
+
+/** What the service on this machine answers; null where none runs. @throws Refused */
+export async function askIfRunning<T>(
+  { secret, dataFolder }: Pick<Config, 'secret' | 'dataFolder'>,
+  ask: (client: ServiceClient) => Promise<T>,
+  env?: NodeJS.ProcessEnv,
+): Promise<T | null> {
+  // The first start makes the secret that the client signs in with.
+  if (secret === null && !existsSync(secretFile(dataFolder))) return null
+  try {
+    return await ask(createClient(env))
+  } catch (error) {
+    if (error instanceof NotReached) return null
+    throw error
   }
 }
 

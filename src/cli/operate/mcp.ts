@@ -4,10 +4,10 @@
  */
 import { isPlainObject } from '../../base/values.ts'
 import { type Target, targetFor } from '../local/client.ts'
-import { CommandError, parseFlags } from '../usage.ts'
+import { CommandError, parseFlags, switches, texts } from '../usage.ts'
 import { print } from './service.ts'
 
-export const MCP_USAGE = `sendwright mcp [--service URL --key-file FILE] [--allow-http]
+export const usage = `sendwright mcp [--service URL --key-file FILE] [--allow-http]
 
 Serves an assistant over standard input and output (Model Context Protocol); the assistant starts it. What it may do is what its key may
 do, and nothing is changed unless the service has SENDWRIGHT_MCP_WRITE. docs/assistants.md says how to connect assistants.
@@ -31,15 +31,8 @@ interface Message {
   params?: { _meta?: Record<string, unknown>; name?: unknown; uri?: unknown; requestId?: unknown }
 }
 
-export async function mcpCommand(args: string[]): Promise<void> {
-  const { values } = parseFlags('mcp', {
-    args,
-    options: {
-      service: { type: 'string' },
-      'key-file': { type: 'string' },
-      'allow-http': { type: 'boolean' },
-    },
-  })
+export async function run(args: string[]): Promise<void> {
+  const values = parseFlags('mcp', args, { ...texts('service', 'key-file'), ...switches('allow-http') })
   const target = targetFor(process.env, values)
   const running = new Map<unknown, AbortController>()
   const open = new Set<Promise<void>>()

@@ -6,11 +6,11 @@ import { checkChosen } from '../../people/sign-in/chosen-password.ts'
 import { readConfig } from '../../platform/config/config.ts'
 import { parsePlainMailbox } from '../../protocols/mime/address.ts'
 import { hostNameOf } from '../../sending/domains/names/domain-names.ts'
-import { CommandError, parseFlags } from '../usage.ts'
+import { CommandError, parseFlags, switches, texts } from '../usage.ts'
 import { type Answers, checkHost, HTTPS_WAYS, type HttpsWay, presentHost, presentWay } from './plan.ts'
 import { openTerminal, type Terminal } from './terminal.ts'
 
-export const SETUP_USAGE = `sendwright setup [--host NAME] [--https acme|files|proxy|off] [--acme-email ADDRESS]
+export const usage = `sendwright setup [--host NAME] [--https acme|files|proxy|off] [--acme-email ADDRESS]
                  [--tls-cert FILE --tls-key FILE] [--trusted-proxies NETWORKS]
                  [--delivery capture|direct|relay] [--smtp-port PORT]
                  [--storage sqlite|postgres] [--data FOLDER]
@@ -30,30 +30,30 @@ SENDWRIGHT_SETUP_PASSWORD; the address of PostgreSQL from SENDWRIGHT_DATABASE_UR
 `
 
 const OPTIONS = {
-  host: { type: 'string' },
-  https: { type: 'string' },
-  'acme-email': { type: 'string' },
-  'tls-cert': { type: 'string' },
-  'tls-key': { type: 'string' },
-  'trusted-proxies': { type: 'string' },
-  delivery: { type: 'string' },
-  'smtp-port': { type: 'string' },
-  storage: { type: 'string' },
-  data: { type: 'string' },
-  domain: { type: 'string' },
-  admin: { type: 'string' },
-  'password-stdin': { type: 'boolean' },
-  'test-to': { type: 'string' },
-  file: { type: 'string' },
-  yes: { type: 'boolean' },
-  json: { type: 'boolean' },
-} as const
+  ...texts(
+    'host',
+    'https',
+    'acme-email',
+    'tls-cert',
+    'tls-key',
+    'trusted-proxies',
+    'delivery',
+    'smtp-port',
+    'storage',
+    'data',
+    'domain',
+    'admin',
+    'test-to',
+    'file',
+  ),
+  ...switches('password-stdin', 'yes', 'json'),
+}
 
 type Flags = ReturnType<typeof readFlags>
 
 /** @throws CommandError for arguments that are wrong by themselves */
 export function readFlags(args: string[]) {
-  const { values } = parsed(args)
+  const values = parseFlags('setup', args, OPTIONS)
   oneOf('https', values.https, HTTPS_WAYS)
   oneOf('delivery', values.delivery, ['capture', 'direct', 'relay'])
   oneOf('storage', values.storage, ['sqlite', 'postgres'])
@@ -63,8 +63,6 @@ export function readFlags(args: string[]) {
     throw new CommandError('--json needs --yes: questions would be in between.', 2)
   return values
 }
-
-const parsed = (args: string[]) => parseFlags('setup', { args, options: OPTIONS })
 
 function oneOf(name: string, value: string | undefined, words: readonly string[]): void {
   if (value !== undefined && !words.includes(value))
