@@ -145,15 +145,27 @@ const withoutPassword = (url: string) => url.replace(/^(\w+:\/\/)[^@/]*@/, '$1**
 /** Items of a page at once; as many as one call that adds suppressions takes. */
 export const PAGE_ITEMS_MAX = 1_000
 
-/** Makes an item of what `read` returns; a value that it refuses becomes one with the reason. */
-export function itemOf(kind: Kind, place: string, name: unknown, read: () => Entry): Item {
+/** An address has at most 320 characters; a report repeats no more of a name. */
+const NAME_SHOWN_MAX = 320
+
+/** What cannot be taken, and why. */
+export const refusedItem = (kind: Kind, place: string, name: string, reason: string): Item => ({
+  ...{ place, entry: null, kind, name, reason },
+})
+
+/** The items that `read` returns, or one with the reason why a value is refused. */
+export function itemsOrReason(kind: Kind, place: string, name: unknown, read: () => Item[]): Item[] {
   try {
-    return { place, entry: read() }
+    return read()
   } catch (error) {
     if (!(error instanceof Unreadable)) throw error
-    return { place, entry: null, kind, name: textOf(name).slice(0, 320), reason: error.message }
+    return [refusedItem(kind, place, textOf(name).slice(0, NAME_SHOWN_MAX), error.message)]
   }
 }
+
+/** The same of one entry. */
+export const itemOf = (kind: Kind, place: string, name: unknown, read: () => Entry): Item =>
+  itemsOrReason(kind, place, name, () => [{ place, entry: read() }])[0] as Item
 
 /** @throws Unreadable */
 export function objectOf(value: unknown): Record<string, unknown> {

@@ -1,8 +1,7 @@
 /** Writes a source into a folder, one file for each kind with one line of JSON for each entry, as an import takes it. */
 import { mkdirSync, readdirSync } from 'node:fs'
 import { type FileHandle, open, rename } from 'node:fs/promises'
-import type { Source } from './entry.ts'
-import { type Item, KINDS, type Kind } from './entry.ts'
+import { type Item, KINDS, type Kind, type Source } from './entry.ts'
 import { exportFile } from './file-source.ts'
 import type { Remark } from './journal.ts'
 

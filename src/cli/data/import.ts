@@ -2,8 +2,7 @@
 import { printableLine } from '../../base/printable.ts'
 import { ApiUnavailable } from '../../carry/import/api-client.ts'
 import { createApiSource } from '../../carry/import/api-source.ts'
-import type { Source } from '../../carry/import/entry.ts'
-import { KINDS, type Kind, Unreadable } from '../../carry/import/entry.ts'
+import { KINDS, type Kind, type Source, Unreadable } from '../../carry/import/entry.ts'
 import { createFileSource, createFolderSource, type GivenFile } from '../../carry/import/file-source.ts'
 import { InputFileError } from '../../carry/import/input-file.ts'
 import {

@@ -25,6 +25,7 @@ import { createListWriter } from './lists.ts'
 import {
   changed,
   existing,
+  knownKeys,
   made,
   type Outcome,
   oneByOne,
@@ -108,16 +109,9 @@ export function createTarget(client: ApiClient, isDryRun: boolean) {
 }
 
 /** Entries that one call can make together: of one kind, and of one list. */
-function groupsOf(items: readonly Item[]): Item[][] {
-  const groups = new Map<string, Item[]>()
-  for (const item of items) {
-    const key = item.entry === null ? 'none' : groupKey(item.entry)
-    const group = groups.get(key)
-    if (group) group.push(item)
-    else groups.set(key, [item])
-  }
-  return [...groups.values()]
-}
+const groupsOf = (items: readonly Item[]): Item[][] => [
+  ...Map.groupBy(items, ({ entry }) => (entry === null ? 'none' : groupKey(entry))).values(),
+]
 
 function groupKey(entry: Entry): string {
   if (entry.kind === 'member') return `member ${entry.list.toLowerCase()}`
@@ -126,16 +120,10 @@ function groupKey(entry: Entry): string {
 
 /** Routes have no name: one that is the same in all its fields exists. */
 export function createRouteWriter({ client, isDryRun }: WriterParts): Writer<RouteEntry> {
-  let known: Set<string> | null = null
-
-  async function loadRoutes(): Promise<Set<string>> {
-    const routes = new Set<string>()
-    for await (const route of skippedItems<RouteEntry>(client, '/v3/routes')) routes.add(fieldsKey(route))
-    return routes
-  }
+  const routes = knownKeys(() => skippedItems<RouteEntry>(client, '/v3/routes'), fieldsKey)
 
   async function write(entry: RouteEntry): Promise<Result> {
-    known ??= await loadRoutes()
+    const known = await routes.get()
     if (known.has(fieldsKey(entry))) return existing
     const fault = faultOf(entry)
     if (fault !== null) return refused(fault)
@@ -237,28 +225,12 @@ function resultOf(present: number, added: number, faults: readonly string[]): Re
 /** More selectors than any service publishes for a domain. */
 const SELECTORS_TRIED_MAX = 100
 
-interface DomainWriter {
-  write: Writer<DomainEntry>
-  has(name: string): Promise<boolean>
-  /** Zone-file text of the domains made since the last call. */
-  takeZones(): string[]
-}
-
-export function createDomainWriter(client: ApiClient, isDryRun: boolean): DomainWriter {
-  let known: Promise<Set<string>> | null = null
+export function createDomainWriter(client: ApiClient, isDryRun: boolean) {
+  const names = knownKeys(
+    () => skippedItems<{ name: string }>(client, '/v4/domains'),
+    ({ name }) => name.toLowerCase(),
+  )
   let zones: string[] = []
-
-  async function loadNames(): Promise<Set<string>> {
-    const names = new Set<string>()
-    for await (const { name } of skippedItems<{ name: string }>(client, '/v4/domains'))
-      names.add(name.toLowerCase())
-    return names
-  }
-
-  const names = () => {
-    known ??= loadNames()
-    return known
-  }
 
   async function makeDomain(entry: DomainEntry): Promise<Result> {
     const { name, settings, selectors, tracking } = entry
@@ -281,15 +253,16 @@ export function createDomainWriter(client: ApiClient, isDryRun: boolean): Domain
   }
 
   return {
-    write: oneByOne(async (entry) => {
-      const all = await names()
+    write: oneByOne<DomainEntry>(async (entry) => {
+      const all = await names.get()
       if (all.has(entry.name)) return existing
       const result = isDryRun ? made : await makeDomain(entry)
       if (result.outcome !== 'refused') all.add(entry.name)
       return result
     }),
-    has: async (name) => (await names()).has(name.toLowerCase()),
-    takeZones() {
+    has: async (name: string): Promise<boolean> => (await names.get()).has(name.toLowerCase()),
+    /** Zone-file text of the domains made since the last call. */
+    takeZones(): string[] {
       const taken = zones
       zones = []
       return taken
