@@ -130,6 +130,16 @@ export function parseForeignJson(text: string): unknown {
   return parseCounted(text, count)
 }
 
+/** The same; undefined: it is no JSON, or over the limits. */
+export function foreignJsonIn(text: string): unknown {
+  try {
+    return parseForeignJson(text)
+  } catch (error) {
+    if (error instanceof ForeignJsonError) return undefined
+    throw error
+  }
+}
+
 /** For less, encoding is quicker than a buffer of its own. */
 const SHORT_CHARS = 4 * 1024
 const PIECE_CHARS = 64 * 1024

@@ -1,5 +1,7 @@
 /** Calls the running service: the one on this machine as its administrator, or another one with a key from a file. */
+
 import { existsSync } from 'node:fs'
+import { jsonObject } from '../../base/values.ts'
 import { localKeySecret } from '../../people/keys/api-keys.ts'
 import { type Config, readConfig } from '../../platform/config/config.ts'
 import { socketFile } from '../../platform/http/listening/local-socket.ts'
@@ -161,10 +163,4 @@ function remote(options: ServiceOptions): Service {
 /** The key goes nowhere else. */
 const noRedirects = (url: string, init?: RequestInit) => globalThis.fetch(url, { ...init, redirect: 'error' })
 
-function messageOf(text: string): string {
-  try {
-    return String((JSON.parse(text) as { message?: unknown }).message ?? text)
-  } catch {
-    return text
-  }
-}
+const messageOf = (text: string): string => String(jsonObject(text)?.['message'] ?? text)

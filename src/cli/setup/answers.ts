@@ -123,22 +123,26 @@ export async function gatherAnswers(
   const password = await checkedAccounts(flags)
   const terminal = flags.yes ? null : openTerminal()
   try {
-    const answers = await settingsAnswers(flags, present, terminal, surroundings)
-    return { answers, ...laterAnswers(flags, terminal, password) }
+    const asking = { flags, present, terminal, surroundings, asked: askedBy(terminal) }
+    return { answers: await settingsAnswers(asking), ...laterAnswers(asking, password) }
   } catch (error) {
     terminal?.close()
     throw error
   }
 }
 
-async function settingsAnswers(
-  flags: Flags,
-  present: Values,
-  terminal: Terminal | null,
-  surroundings: Surroundings,
-): Promise<Answers> {
-  const { portState } = surroundings
-  const asked = asking(terminal)
+/** What each question needs. */
+interface Asking {
+  flags: Flags
+  present: Values
+  terminal: Terminal | null
+  surroundings: Surroundings
+  asked: Asked
+}
+
+async function settingsAnswers(asking: Asking): Promise<Answers> {
+  const { flags, present, terminal, asked } = asking
+  const { portState } = asking.surroundings
   terminal?.say('Enter keeps what stands in brackets.\n')
   const host = await asked('Public host name', flags.host, presentHost(present) ?? '', '--host', checkHost)
   checkFlag('--host', () => checkHost(host))
@@ -160,7 +164,7 @@ async function settingsAnswers(
           null,
         )) || null
       : null
-  const tls = https === 'files' ? await tlsFiles(flags, present, asked) : null
+  const tls = https === 'files' ? await tlsFiles(asking) : null
   const trustedProxies =
     https === 'proxy'
       ? await asked(
@@ -170,9 +174,9 @@ async function settingsAnswers(
           null,
         )
       : ''
-  const delivery = await deliveryAnswer(flags, present, terminal, surroundings)
-  const smtpPort = await smtpPortAnswer(flags, present, delivery, asked, portState)
-  const storage = await storageAnswers(flags, present, terminal, asked)
+  const delivery = await deliveryAnswer(asking)
+  const smtpPort = await smtpPortAnswer(asking, delivery)
+  const storage = await storageAnswers(asking)
   return { host: host.toLowerCase(), https, acmeEmail, tls, trustedProxies, delivery, smtpPort, ...storage }
 }
 
@@ -186,7 +190,7 @@ type Asked = (
 ) => Promise<string>
 
 /** A flag is the answer; else the terminal gives it; else the present value. */
-function asking(terminal: Terminal | null): Asked {
+function askedBy(terminal: Terminal | null): Asked {
   return async (question, flag, present, needed, check) => {
     if (flag !== undefined) return flag
     const must = (answer: string) => {
@@ -224,7 +228,7 @@ async function warnOfPorts(terminal: Terminal | null, portState: Surroundings['p
   }
 }
 
-async function tlsFiles(flags: Flags, present: Values, asked: Asked): Promise<Answers['tls']> {
+async function tlsFiles({ flags, present, asked }: Asking): Promise<Answers['tls']> {
   const [cert, key] = [present['SENDWRIGHT_TLS_CERT'] ?? '', present['SENDWRIGHT_TLS_KEY'] ?? '']
   return {
     certificate: await asked('File with the certificate chain (PEM)', flags['tls-cert'], cert, '--tls-cert'),
@@ -235,12 +239,7 @@ async function tlsFiles(flags: Flags, present: Values, asked: Asked): Promise<An
 const KINDS = ['capture', 'direct', 'relay']
 
 /** The setting's value. A relay's address holds a password, so it is not shown as a default. */
-async function deliveryAnswer(
-  flags: Flags,
-  present: Values,
-  terminal: Terminal | null,
-  surroundings: Surroundings,
-): Promise<string> {
+async function deliveryAnswer({ flags, present, terminal, surroundings }: Asking): Promise<string> {
   const now = present['SENDWRIGHT_DELIVERY'] || 'capture'
   const kind = /^smtps?:/.test(now) ? 'relay' : now
   const wanted = flags.delivery ?? (terminal === null ? kind : await kindAnswer(terminal, kind, surroundings))
@@ -287,15 +286,12 @@ function checkPort(port: string): void {
 }
 
 async function smtpPortAnswer(
-  flags: Flags,
-  present: Values,
+  { flags, present, asked, surroundings }: Asking,
   delivery: string,
-  asked: Asked,
-  portState: Surroundings['portState'],
 ): Promise<number> {
   const now = present['SENDWRIGHT_SMTP_PORT']
   if (delivery === 'capture' && flags['smtp-port'] === undefined) return Number(now ?? 2525)
-  const fallback = now ?? ((await portState(25)) === 'free' ? '25' : '2525')
+  const fallback = now ?? ((await surroundings.portState(25)) === 'free' ? '25' : '2525')
   const port = await asked(
     'Port for SMTP; bounces need 25, or a forward from it',
     flags['smtp-port'],
@@ -306,12 +302,12 @@ async function smtpPortAnswer(
   return Number(port)
 }
 
-async function storageAnswers(
-  flags: Flags,
-  present: Values,
-  terminal: Terminal | null,
-  asked: Asked,
-): Promise<Pick<Answers, 'databaseUrl' | 'dataFolder'>> {
+async function storageAnswers({
+  flags,
+  present,
+  terminal,
+  asked,
+}: Asking): Promise<Pick<Answers, 'databaseUrl' | 'dataFolder'>> {
   const url = present['SENDWRIGHT_DATABASE_URL'] || null
   const kinds = ['sqlite', 'postgres']
   const storage = await asked(
@@ -336,11 +332,9 @@ async function storageAnswers(
 }
 
 function laterAnswers(
-  flags: Flags,
-  terminal: Terminal | null,
+  { flags, terminal, asked }: Asking,
   password: string | null,
 ): Omit<GivenAnswers, 'answers'> {
-  const asked = asking(terminal)
   const optional = async (question: string, flag: string | undefined, present: string) =>
     (await asked(question, flag, present, null)) || null
   let admin: string | null = null
