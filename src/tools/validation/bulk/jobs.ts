@@ -1,7 +1,7 @@
 /** The rules of jobs and previews (validation.md section 3). */
 
 import { newId } from '../../../base/ids.ts'
-import { BadRequest, NotFound } from '../../../base/process/errors.ts'
+import { BadRequest, NotFound, present } from '../../../base/process/errors.ts'
 import type { Core } from '../../../core.ts'
 import { commitUnlessStale } from '../../../platform/store/commits.ts'
 import type { ValidationJobRow } from '../../../platform/store/schema.ts'
@@ -54,9 +54,7 @@ export function createJobs(parts: JobsParts) {
   }
 
   async function find(accountId: string, kind: JobKind, listId: string): Promise<ValidationJobRow> {
-    const row = await findJob(store, accountId, kind, listId)
-    if (!row) throw new NotFound(NOT_FOUND[kind])
-    return row
+    return present(await findJob(store, accountId, kind, listId), NOT_FOUND[kind])
   }
 
   return {

@@ -1,6 +1,6 @@
 /** Validation of lists of addresses over HTTP: files, previews and mailing lists (validation.md sections 1 and 3). */
 
-import { NotFound } from '../../../base/process/errors.ts'
+import { NotFound, present } from '../../../base/process/errors.ts'
 import { list, media, message, nothing, object } from '../../../base/shape.ts'
 import type { AccountDirectory } from '../../../people/accounts/account-directory.ts'
 import { jsonReply, noContent } from '../../../platform/http/answer/reply.ts'
@@ -123,8 +123,7 @@ function downloadRoute(parts: BulkRouteParts): Operation {
     },
     async handler({ input, path: { list_id } }) {
       const { format, sig } = input()
-      const job = await linkedJob(parts, list_id, sig)
-      if (!job) throw new NotFound('validation job not found')
+      const job = present(await linkedJob(parts, list_id, sig), 'validation job not found')
       return resultsReply(parts.store, job, format)
     },
   })
