@@ -130,12 +130,12 @@ export function parseForeignJson(text: string): unknown {
   return parseCounted(text, count)
 }
 
-/** As parseForeignJson; null also for what it refuses. */
-export function foreignJsonOrNull(text: string): unknown {
+/** The same; undefined: it is no JSON, or over the limits. */
+export function foreignJsonIn(text: string): unknown {
   try {
     return parseForeignJson(text)
   } catch (error) {
-    if (error instanceof ForeignJsonError) return null
+    if (error instanceof ForeignJsonError) return undefined
     throw error
   }
 }

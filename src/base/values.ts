@@ -10,6 +10,16 @@ export function isPlainObject(value: unknown): value is Record<string, unknown> 
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
+/** The object that a JSON text holds; null: it is anything else. */
+export function jsonObject(text: string): Record<string, unknown> | null {
+  try {
+    const value: unknown = JSON.parse(text)
+    return isPlainObject(value) ? value : null
+  } catch {
+    return null
+  }
+}
+
 /** Undefined for a word that is neither yes nor no in any of the contract's spellings. */
 export function booleanOf(text: string): boolean | undefined {
   const word = text.toLowerCase()

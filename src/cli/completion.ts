@@ -1,7 +1,7 @@
 /** Completion of commands and options in a shell, from the usage texts of all commands. */
-import { type Command, parseFlags, wrongArguments } from './usage.ts'
+import { type Command, parseWords, wrongArguments } from './usage.ts'
 
-export const COMPLETION_USAGE = `sendwright completion bash|zsh|fish
+export const usage = `sendwright completion bash|zsh|fish
 
   bash: source <(sendwright completion bash)
   zsh:  source <(sendwright completion zsh)
@@ -20,8 +20,8 @@ interface Words {
 type Shell = (words: Map<string, Words>) => string
 
 /** `sendwright completion`: prints a script for the shell. */
-export async function completionCommand(args: string[], commands: Record<string, Command>): Promise<void> {
-  const { positionals } = parseFlags('completion', { args, options: {}, allowPositionals: true })
+export async function run(args: string[], commands: Record<string, Command>): Promise<void> {
+  const { positionals } = parseWords('completion', args, {})
   const [name = '', ...more] = positionals
   const shell = more.length === 0 && Object.hasOwn(SHELLS, name) ? SHELLS[name as keyof typeof SHELLS] : null
   if (!shell) throw wrongArguments('completion', 'Name one of bash, zsh and fish')

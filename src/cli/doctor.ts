@@ -23,12 +23,12 @@ import {
   startFileCheck,
 } from '../platform/store/sqlite/damage.ts'
 import { StoreUnavailable } from '../platform/store/store.ts'
-import { createResolver } from '../protocols/dns/resolver.ts'
+import { createResolver, type Resolver } from '../protocols/dns/resolver.ts'
 import { systemServers } from '../protocols/dns/system-servers.ts'
 import { loadRules } from '../receiving/bounces/rules.ts'
 import { type CheckResult, PROBE_DOMAINS, runChecks } from '../tools/system/checks.ts'
-import { createClient, NotReached } from './local/client.ts'
-import { CommandError, parseFlags } from './usage.ts'
+import { askIfRunning, type ServiceClient } from './local/client.ts'
+import { CommandError, parseFlags, switches } from './usage.ts'
 
 const SIGNS = { ok: 'ok     ', warning: 'warning', failed: 'FAILED ', skipped: 'skipped' } as const
 const DATABASE_MAX_MS = 5_000
@@ -36,14 +36,14 @@ const DATABASE_MAX_MS = 5_000
 const INTEGRITY_MAX_MS = 12_000
 const FINDINGS_SHOWN = 3
 
-export const DOCTOR_USAGE = `sendwright doctor [--json]
+export const usage = `sendwright doctor [--json]
 `
 
 /** Prints one line per check, or all as JSON. @throws CommandError when one has failed, for the exit status */
-export async function doctorCommand(args: string[]): Promise<void> {
-  const json = wantsJson(args)
+export async function run(args: string[]): Promise<void> {
+  const { json } = parseFlags('doctor', args, switches('json'))
   const config = readConfig(process.env, { bounceRules: loadRules })
-  const asked = await askService(config)
+  const asked = await askIfRunning(config, checksOf)
   const results = asked ?? [...(wasStarted(config) ? [notRunning()] : []), ...(await checkHere(config))]
   const who = asked ? 'The running service says:' : 'The service is not running; looked from here:'
   process.stdout.write(
@@ -59,9 +59,6 @@ export const checksText = (results: readonly CheckResult[]): string =>
     .map(({ name, state, sentence }) => `  ${SIGNS[state]}  ${name.padEnd(16)}  ${printableLine(sentence)}\n`)
     .join('')
 
-const wantsJson = (args: string[]): boolean =>
-  parseFlags('doctor', { args, options: { json: { type: 'boolean' } } }).values.json ?? false
-
 const notRunning = (): CheckResult => ({
   name: 'service',
   checked_at: new Date(systemClock.now()).toISOString(),
@@ -74,28 +71,14 @@ const notRunning = (): CheckResult => ({
 const wasStarted = ({ databaseUrl, dataFolder }: Config): boolean =>
   existsSync(secretFile(dataFolder)) || (databaseUrl === null && existsSync(join(dataFolder, DATABASE_FILE)))
 
-/** The service's results; null when none answers. */
-async function askService(config: Config): Promise<CheckResult[] | null> {
-  if (config.secret === null && !existsSync(secretFile(config.dataFolder))) return null
-  const client = createClient()
-  try {
-    const { items } = await client.call('GET', '/sendwright/v1/system/checks')
-    return items as CheckResult[]
-  } catch (error) {
-    if (error instanceof NotReached) return null
-    throw error
-  }
-}
+/** As the service sees them. */
+export const checksOf = async (client: ServiceClient): Promise<CheckResult[]> =>
+  (await client.call('GET', '/sendwright/v1/system/checks'))['items'] as CheckResult[]
 
 /** The checks that need no running service. */
-export async function checkHere(config: Config): Promise<CheckResult[]> {
-  const servers = config.dnsServers ?? systemServers()
-  const resolver = createResolver({
-    servers: servers.length > 0 ? servers : [{ host: '127.0.0.1', port: 53 }],
-    clock: systemClock,
-  })
-  try {
-    return await runChecks({
+export const checkHere = (config: Config): Promise<CheckResult[]> =>
+  withResolver(config, (resolver) =>
+    runChecks({
       config,
       resolver,
       hostAddresses: Object.values(networkInterfaces()).flatMap((list) =>
@@ -107,7 +90,21 @@ export async function checkHere(config: Config): Promise<CheckResult[]> {
       clockStepMs: () => null,
       recentRefusals: async () => null,
       now: () => systemClock.now(),
-    })
+    }),
+  )
+
+/** Looks names up as the service would. */
+export async function withResolver<T>(
+  { dnsServers }: Pick<Config, 'dnsServers'>,
+  use: (resolver: Resolver) => Promise<T>,
+): Promise<T> {
+  const servers = dnsServers ?? systemServers()
+  const resolver = createResolver({
+    servers: servers.length > 0 ? servers : [{ host: '127.0.0.1', port: 53 }],
+    clock: systemClock,
+  })
+  try {
+    return await use(resolver)
   } finally {
     resolver.close()
   }

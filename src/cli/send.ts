@@ -3,9 +3,9 @@ import { basename } from 'node:path'
 import { bareAddress, formatMailbox, parseMailbox } from '../protocols/mime/address.ts'
 import { parseMessage } from '../protocols/mime/parse.ts'
 import { createClient } from './local/client.ts'
-import { CommandError, parseFlags, wrongArguments } from './usage.ts'
+import { CommandError, lists, parseFlags, switches, texts, wrongArguments } from './usage.ts'
 
-export const SEND_USAGE = `sendwright send --from ADDRESS --to ADDRESS... [--cc ...] [--bcc ...] --subject TEXT
+export const usage = `sendwright send --from ADDRESS --to ADDRESS... [--cc ...] [--bcc ...] --subject TEXT
                 [--text TEXT | --text-file FILE] [--html TEXT | --html-file FILE]
                 [--attach FILE...] [--tag TAG...] [--domain NAME] [--json]
 sendwright send --file MESSAGE.eml [--to ADDRESS...] [--domain NAME] [--json]
@@ -14,24 +14,13 @@ The sending domain is --domain, else the domain of the sender's address.
 `
 
 const OPTIONS = {
-  from: { type: 'string' },
-  to: { type: 'string', multiple: true },
-  cc: { type: 'string', multiple: true },
-  bcc: { type: 'string', multiple: true },
-  subject: { type: 'string' },
-  text: { type: 'string' },
-  'text-file': { type: 'string' },
-  html: { type: 'string' },
-  'html-file': { type: 'string' },
-  attach: { type: 'string', multiple: true },
-  tag: { type: 'string', multiple: true },
-  domain: { type: 'string' },
-  file: { type: 'string' },
-  json: { type: 'boolean' },
-} as const
+  ...texts('from', 'subject', 'text', 'text-file', 'html', 'html-file', 'domain', 'file'),
+  ...lists('to', 'cc', 'bcc', 'attach', 'tag'),
+  ...switches('json'),
+}
 
 /** `sendwright send`: one message, from arguments or from a file in RFC 5322 form. Prints its Message-Id. */
-export async function sendCommand(args: string[]): Promise<void> {
+export async function run(args: string[]): Promise<void> {
   const values = parse(args)
   const form = values.file ? await formOfFile(values.file, values.to ?? []) : await formOfArguments(values)
   const domain = values.domain ?? parseMailbox(String(form.get('from'))).domain
@@ -41,7 +30,7 @@ export async function sendCommand(args: string[]): Promise<void> {
 
 type Values = ReturnType<typeof parse>
 
-const parse = (args: string[]) => parseFlags('send', { args, options: OPTIONS }).values
+const parse = (args: string[]) => parseFlags('send', args, OPTIONS)
 
 async function formOfArguments(values: Values): Promise<FormData> {
   if (!values.from || !values.to || values.subject === undefined)

@@ -14,7 +14,7 @@ import { createHeapGrowth } from './local/heap-growth.ts'
 import { openLogOutput } from './local/log-output.ts'
 import { parseFlags } from './usage.ts'
 
-export const SERVE_USAGE = `sendwright serve
+export const usage = `sendwright serve
 `
 
 /** A stop takes 30 seconds at most; after this something hangs. What is accepted is on disk. */
@@ -22,10 +22,10 @@ const STOP_MAX_MS = 45_000
 
 const STDOUT = 1
 
-export async function serveCommand(args: string[]): Promise<void> {
+export async function run(args: string[]): Promise<void> {
   // Without a listener of ours Node would open its debugger, on a port that any user of the machine can reach.
   process.on('SIGUSR1', () => {})
-  parseFlags('serve', { args, options: {} })
+  parseFlags('serve', args, {})
   const config = readConfig(process.env, { bounceRules: loadRules })
   if (config.testFailPoint !== null) armFailPoint(config.testFailPoint)
   const output = openLogOutput(STDOUT, ({ lines, since, reason }) =>

@@ -2,8 +2,8 @@
  * `sendwright shaping check [FILE]`: says which limits a file gives, or names every fault in it. Without FILE it shows what
  * the running service has in force, or, if none runs, what it would.
  */
-import { existsSync, readFileSync } from 'node:fs'
-import { join, resolve } from 'node:path'
+import { readFileSync } from 'node:fs'
+import { resolve } from 'node:path'
 import { readShapingFile, ShapingFileError } from '../mail/deliver/shaping/shaping-file.ts'
 import {
   type LaneLimits,
@@ -13,10 +13,10 @@ import {
   shippedShaping,
 } from '../mail/deliver/shaping/shaping-table.ts'
 import { readConfig } from '../platform/config/config.ts'
-import { createClient, NotReached } from './local/client.ts'
-import { CommandError, parseFlags, wrongArguments } from './usage.ts'
+import { askIfRunning, type ServiceClient } from './local/client.ts'
+import { CommandError, parseWords, switches, wrongArguments } from './usage.ts'
 
-export const SHAPING_USAGE = `sendwright shaping check [FILE] [--json]
+export const usage = `sendwright shaping check [FILE] [--json]
 `
 
 interface LimitsView {
@@ -39,12 +39,8 @@ interface Limits {
 }
 
 /** @throws CommandError naming the faults, for the exit status */
-export async function shapingCommand(args: string[]): Promise<void> {
-  const { values, positionals } = parseFlags('shaping', {
-    args,
-    allowPositionals: true,
-    options: { json: { type: 'boolean' } },
-  })
+export async function run(args: string[]): Promise<void> {
+  const { values, positionals } = parseWords('shaping', args, switches('json'))
   const [action, file, ...more] = positionals
   if (action !== 'check' || more.length > 0)
     throw wrongArguments('shaping', 'Say "check", and one file at most')
@@ -80,7 +76,7 @@ function tableOf(file: string): ShapingTable {
 
 async function inForce(): Promise<Found> {
   const config = readConfig(process.env)
-  const limits = await askService(config.secret, config.dataFolder)
+  const limits = await askIfRunning(config, inService)
   if (limits !== null) {
     const { version, file, loaded_at } = limits
     const whose = file === null ? '' : ` of ${file}`
@@ -114,19 +110,11 @@ const partOf = ({ connections, messages_per_connection, messages_per_second }: L
   messages_per_second,
 })
 
-/** Null: none answers. */
-async function askService(secret: string | null, dataFolder: string): Promise<Limits | null> {
-  // Before the first start the client would create the secret that it signs in with.
-  if (secret === null && !existsSync(join(dataFolder, 'secret'))) return null
-  try {
-    const answer = (await createClient().call('GET', '/sendwright/v1/shaping')) as unknown as Limits
-    const { version, file, loaded_at, faults, default: common, providers } = answer
-    const rows = providers.map((one) => ({ site: one.site, ...partOf(one), mx: one.mx }))
-    return { version, file, loaded_at, faults, default: partOf(common), providers: rows }
-  } catch (error) {
-    if (error instanceof NotReached) return null
-    throw error
-  }
+async function inService(client: ServiceClient): Promise<Limits> {
+  const answer = (await client.call('GET', '/sendwright/v1/shaping')) as unknown as Limits
+  const { version, file, loaded_at, faults, default: common, providers } = answer
+  const rows = providers.map((one) => ({ site: one.site, ...partOf(one), mx: one.mx }))
+  return { version, file, loaded_at, faults, default: partOf(common), providers: rows }
 }
 
 const columns = (site: string, connections: string, perConnection: string, rate: string, mx: string) =>

@@ -25,8 +25,30 @@ export function wrongArguments(command: string, sentence: string): CommandError 
   return new CommandError(`${sentence}; "sendwright help ${command}" describes it.`, 2)
 }
 
-/** `parseArgs` of Node for one command. @throws CommandError as `wrongArguments` */
-export function parseFlags<const Config extends ParseArgsConfig>(command: string, config: Config) {
+/** Options of these names that take a text. */
+export const texts = <const Name extends string>(...names: Name[]) => options(names, { type: 'string' })
+
+/** Options that take a text, and may be given several times. */
+export const lists = <const Name extends string>(...names: Name[]) =>
+  options(names, { type: 'string', multiple: true })
+
+/** Options that are given or not. */
+export const switches = <const Name extends string>(...names: Name[]) => options(names, { type: 'boolean' })
+
+const options = <Name extends string, const Type>(names: Name[], type: Type) =>
+  Object.fromEntries(names.map((name) => [name, type])) as Record<Name, Type>
+
+type Options = NonNullable<ParseArgsConfig['options']>
+
+/** The options of a command that takes nothing else. @throws CommandError as `wrongArguments` */
+export const parseFlags = <const Known extends Options>(command: string, args: string[], known: Known) =>
+  parsed(command, { args, options: known }).values
+
+/** The same of a command that takes words besides. @throws CommandError as `wrongArguments` */
+export const parseWords = <const Known extends Options>(command: string, args: string[], known: Known) =>
+  parsed(command, { args, options: known, allowPositionals: true })
+
+function parsed<const Config extends ParseArgsConfig>(command: string, config: Config) {
   try {
     return parseArgs(config)
   } catch (error) {

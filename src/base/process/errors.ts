@@ -70,6 +70,12 @@ export class NotFound extends ServiceError {
   }
 }
 
+/** The value. @throws NotFound where there is none */
+export function present<T>(value: T | null | undefined, ...error: ConstructorParameters<typeof NotFound>): T {
+  if (value === null || value === undefined) throw new NotFound(...error)
+  return value
+}
+
 /** The path exists, but not with this method. */
 export class MethodNotAllowed extends ServiceError {
   readonly allowed: readonly string[]

@@ -3,7 +3,7 @@
  * and contains the data of all accounts, so it requires the local key.
  */
 import { isAbsolute } from 'node:path'
-import { BadRequest, NotFound } from '../../base/process/errors.ts'
+import { BadRequest, present } from '../../base/process/errors.ts'
 import { described } from '../../base/shape.ts'
 import { requireLocalKey } from '../../people/keys/api-keys.ts'
 import { jsonReply } from '../../platform/http/answer/reply.ts'
@@ -45,9 +45,7 @@ export function backupRoutes(backups: Backups | null): Operation[] {
       answers: { 200: BACKUP },
       async handler({ path, caller }) {
         requireLocalKey(caller)
-        const found = operations().find(path.id)
-        if (!found) throw new NotFound('Backup not found')
-        return found
+        return present(operations().find(path.id), 'Backup not found')
       },
     }),
   ]

@@ -5,9 +5,11 @@
  * The key is sent to one origin only. Redirects are not followed, and of a paging link only path and query are used. What
  * an answer may take of memory and time is bounded.
  */
+
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { ForeignJsonError, parseForeignJson } from '../../base/foreign-json.ts'
+import { foreignJsonIn } from '../../base/foreign-json.ts'
+import { isPlainObject } from '../../base/values.ts'
 
 /** An answer of the server's limit; a page of 1,000 records is below one megabyte, of list members with variables below 7. */
 const ANSWER_BYTES_MAX = 32 * 2 ** 20
@@ -171,14 +173,8 @@ async function bodyOf(response: Response, url: string): Promise<Pick<ApiAnswer, 
     chunks.push(chunk)
   }
   const text = Buffer.concat(chunks).toString()
-  try {
-    const value = parseForeignJson(text)
-    const isObject = typeof value === 'object' && value !== null && !Array.isArray(value)
-    return { text, body: isObject ? (value as Record<string, unknown>) : null }
-  } catch (error) {
-    if (error instanceof ForeignJsonError) return { text, body: null }
-    throw error
-  }
+  const value = foreignJsonIn(text)
+  return { text, body: isPlainObject(value) ? value : null }
 }
 
 /** What the server says is wrong, in any of the forms of its errors. */

@@ -1,7 +1,16 @@
 /** Reads lists of the HTTP API page by page. What cannot be read becomes an item that says so. */
 import { type ApiAnswer, type ApiClient, ApiUnavailable, errorText } from './api-client.ts'
-import { type Entry, type Item, type Kind, PAGE_ITEMS_MAX, Unreadable } from './entry.ts'
-import type { Page, Section } from './source.ts'
+import {
+  type Entry,
+  type Item,
+  itemsOrReason,
+  type Kind,
+  PAGE_ITEMS_MAX,
+  type Page,
+  refusedItem,
+  type Section,
+  Unreadable,
+} from './entry.ts'
 
 /** A list of a hundred million records; a server whose list does not end is left before that. */
 export const PAGES_MAX = 100_000
@@ -32,7 +41,7 @@ export function createApiReader(client: ApiClient) {
       return { place, entry: await load() }
     } catch (error) {
       if (!(error instanceof Unreadable)) throw error
-      return refused(kind, place, name, error.message)
+      return refusedItem(kind, place, name, error.message)
     }
   }
 
@@ -55,7 +64,7 @@ export function createApiReader(client: ApiClient) {
           const next = queryOf((answer.body?.['paging'] as Record<string, unknown> | undefined)?.['next'])
           if (found.length === 0) return
           if (found.length > PAGE_ITEMS_MAX)
-            return yield { items: [refused(kind, `GET ${path}`, path, TOO_LONG)], cursor: query }
+            return yield { items: [refusedItem(kind, `GET ${path}`, path, TOO_LONG)], cursor: query }
           const items: Item[] = []
           for (const one of found) items.push(await read(one))
           if (next === null || next === query) return yield { items, cursor: query }
@@ -73,29 +82,12 @@ export function createApiReader(client: ApiClient) {
       async *pages(): AsyncGenerator<Page> {
         const answer = await client.call('GET', path)
         if (answer.status !== 200 || !answer.body) return yield* unreadable(kind, path, answer, '')
-        yield { items: itemsOrReason(() => read(answer), kind, path), cursor: '' }
+        yield { items: itemsOrReason(kind, `GET ${path}`, path, () => read(answer)), cursor: '' }
       },
     }
   }
 
   return { read, loadedItem, linkedSection, wholeSection }
-}
-
-export const refused = (kind: Kind, place: string, name: string, reason: string): Item => ({
-  place,
-  entry: null,
-  kind,
-  name,
-  reason,
-})
-
-function itemsOrReason(read: () => Item[], kind: Kind, path: string): Item[] {
-  try {
-    return read()
-  } catch (error) {
-    if (!(error instanceof Unreadable)) throw error
-    return [refused(kind, `GET ${path}`, path, error.message)]
-  }
 }
 
 /** An answer that has the list. One of another form, or over the limits of foreign JSON, must not pass for an empty list. */
@@ -107,7 +99,7 @@ export function isList({ status, body }: ApiAnswer, name: string): boolean {
 export function* unreadable(kind: Kind, path: string, answer: ApiAnswer, cursor: string): Generator<Page> {
   if (answer.status === 401) throw new ApiUnavailable(`GET ${path}: ${errorText(answer)}`)
   const reason = `cannot be read: ${answer.status === 200 ? 'not the expected JSON' : `${answer.status} ${errorText(answer)}`}`
-  yield { items: [refused(kind, `GET ${path}`, path, reason)], cursor }
+  yield { items: [refusedItem(kind, `GET ${path}`, path, reason)], cursor }
 }
 
 export function objectsOf(value: unknown): Record<string, unknown>[] {

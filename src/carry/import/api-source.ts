@@ -26,7 +26,6 @@ import {
   objectsOf,
   PAGES_MAX,
   queryOf,
-  refused,
   unreadable,
 } from './api-reader.ts'
 import {
@@ -34,13 +33,15 @@ import {
   itemOf,
   type Kind,
   objectOf,
+  refusedItem,
+  type Section,
+  type Source,
   SUPPRESSION_PATHS,
   type SuppressionEntryKind,
   type TemplateVersion,
   textOf,
   Unreadable,
 } from './entry.ts'
-import type { Section, Source } from './source.ts'
 
 /** The most that the API allows for each list. */
 const RECORDS_PER_PAGE = 1_000
@@ -94,7 +95,7 @@ export function createApiSource(client: ApiClient, { domains, kinds }: ApiSource
     const path = `/v4/domains/${pathPart(name)}`
     const place = `GET ${path}`
     if (found['type'] === 'sandbox')
-      return refused('domain', place, name, 'a sandbox domain stays with its service')
+      return refusedItem('domain', place, name, 'a sandbox domain stays with its service')
     return loadedItem('domain', place, name, async () => {
       const { sending_dns_records: records } = await read(path)
       const { tracking = {} } = await read(`/v3/domains/${pathPart(name)}/tracking`)

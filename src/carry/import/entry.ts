@@ -2,6 +2,7 @@
  * What moves from one service to another: one entry for each domain, template, list and so on. An entry has the members
  * of the HTTP API (docs/api), and in an export it is one line of JSON.
  */
+
 import { isPlainObject } from '../../base/values.ts'
 
 /** In the order in which they are made: what comes later may need what came before. */
@@ -144,15 +145,27 @@ const withoutPassword = (url: string) => url.replace(/^(\w+:\/\/)[^@/]*@/, '$1**
 /** Items of a page at once; as many as one call that adds suppressions takes. */
 export const PAGE_ITEMS_MAX = 1_000
 
-/** Makes an item of what `read` returns; a value that it refuses becomes one with the reason. */
-export function itemOf(kind: Kind, place: string, name: unknown, read: () => Entry): Item {
+/** An address has at most 320 characters; a report repeats no more of a name. */
+const NAME_SHOWN_MAX = 320
+
+/** What cannot be taken, and why. */
+export const refusedItem = (kind: Kind, place: string, name: string, reason: string): Item => ({
+  ...{ place, entry: null, kind, name, reason },
+})
+
+/** The items that `read` returns, or one with the reason why a value is refused. */
+export function itemsOrReason(kind: Kind, place: string, name: unknown, read: () => Item[]): Item[] {
   try {
-    return { place, entry: read() }
+    return read()
   } catch (error) {
     if (!(error instanceof Unreadable)) throw error
-    return { place, entry: null, kind, name: textOf(name).slice(0, 320), reason: error.message }
+    return [refusedItem(kind, place, textOf(name).slice(0, NAME_SHOWN_MAX), error.message)]
   }
 }
+
+/** The same of one entry. */
+export const itemOf = (kind: Kind, place: string, name: unknown, read: () => Entry): Item =>
+  itemsOrReason(kind, place, name, () => [{ place, entry: read() }])[0] as Item
 
 /** @throws Unreadable */
 export function objectOf(value: unknown): Record<string, unknown> {
@@ -174,3 +187,27 @@ export function neededText(of: Record<string, unknown>, name: string): string {
 
 export const textsOf = (value: unknown): string[] =>
   Array.isArray(value) ? value.filter((item) => typeof item === 'string') : []
+
+/** Some items of a section, and the place after them. */
+export interface Page {
+  items: readonly Item[]
+  /** Given to `pages` later, it continues after this page; short, as it is written to the journal. */
+  cursor: string
+}
+
+/** A part of a source that is read from its beginning to its end: one list of one domain, or one file. */
+export interface Section {
+  /** The same in each run. */
+  id: string
+  /** @param cursor of the last page that was taken; null: from the beginning */
+  pages(cursor: string | null): AsyncIterable<Page>
+}
+
+/** Where entries come from: an HTTP API, files of another service, or the folder of an export. */
+export interface Source {
+  /** What is read, without a key: a journal is only continued for the same one. */
+  id: string
+  sections(): AsyncIterable<Section>
+  /** How much of it has been read, 0 to 1, as far as that is known. `done`: sections that are. */
+  progress(done: number): number
+}

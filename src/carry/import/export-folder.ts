@@ -1,10 +1,9 @@
 /** Writes a source into a folder, one file for each kind with one line of JSON for each entry, as an import takes it. */
 import { mkdirSync, readdirSync } from 'node:fs'
 import { type FileHandle, open, rename } from 'node:fs/promises'
-import { type Item, KINDS, type Kind } from './entry.ts'
+import { type Item, KINDS, type Kind, type Source } from './entry.ts'
 import { exportFile } from './file-source.ts'
 import type { Remark } from './journal.ts'
-import type { Source } from './source.ts'
 
 /** The folder has something in it already. */
 export class FolderInUse extends Error {}

@@ -1,7 +1,18 @@
 /** The files of another service, or the folder of an export, as a source. A section is one file. */
 import { join } from 'node:path'
 import { entryOf } from './api-entries.ts'
-import { type Item, itemOf, KINDS, type Kind, PAGE_ITEMS_MAX, Unreadable } from './entry.ts'
+import {
+  type Item,
+  itemOf,
+  KINDS,
+  type Kind,
+  PAGE_ITEMS_MAX,
+  type Page,
+  refusedItem,
+  type Section,
+  type Source,
+  Unreadable,
+} from './entry.ts'
 import {
   csvHeader,
   type InputFile,
@@ -11,7 +22,6 @@ import {
   readRecords,
 } from './input-file.ts'
 import type { Shape, ShapeContext } from './shapes/shape.ts'
-import type { Page, Section, Source } from './source.ts'
 
 /** Bytes read and to be read of all files. */
 interface Bytes {
@@ -108,13 +118,7 @@ function fileSection(
       let count = 0
       let items: Item[] = []
       const at = (place: string) => `${file.path} ${place}`.trimEnd()
-      const refusedFile = (reason: string): Item => ({
-        place: at(''),
-        entry: null,
-        kind,
-        name: file.path,
-        reason,
-      })
+      const refusedFile = (reason: string) => refusedItem(kind, at(''), file.path, reason)
       try {
         const onRead = (length: number) => {
           bytes.read += length

@@ -18,7 +18,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
-import { isPlainObject } from '../../base/values.ts'
+import { jsonObject } from '../../base/values.ts'
 import type { Kind } from './entry.ts'
 
 /** Sums of one kind. */
@@ -130,14 +130,10 @@ function refuseForeign(folder: string): void {
 /** A line that is no JSON is the end of a run that was killed. */
 function readLines(file: string): { first: string | null; lines: Line[] } {
   const text = onFile(file, (handle) => readFileSync(handle, 'utf8'))
-  const values = text.split('\n').flatMap((line) => {
-    try {
-      const value: unknown = JSON.parse(line)
-      return isPlainObject(value) ? [value] : []
-    } catch {
-      return []
-    }
-  })
+  const values = text
+    .split('\n')
+    .map(jsonObject)
+    .filter((value) => value !== null)
   const run = values[0]?.['run']
   return { first: typeof run === 'string' ? run : null, lines: values as Line[] }
 }

@@ -1,7 +1,6 @@
 /** Takes a source page by page into a target, and keeps in the journal what has been taken. */
-import type { Kind } from './entry.ts'
+import type { Kind, Source } from './entry.ts'
 import type { Counts, Journal, Remark, Totals } from './journal.ts'
-import type { Source } from './source.ts'
 import type { Target } from './target/target.ts'
 
 interface RunParts {

@@ -19,7 +19,8 @@ import { readSecret, SecretFault } from '../../platform/store/secrets/secret-fil
 import { lockFolder } from '../../platform/store/sqlite/sqlite.ts'
 import { StoreUnavailable } from '../../platform/store/store.ts'
 import { createClient, NotReached } from '../local/client.ts'
-import { CommandError, parseFlags, wrongArguments } from '../usage.ts'
+import { formOf } from '../operate/service.ts'
+import { CommandError, parseWords, switches, wrongArguments } from '../usage.ts'
 
 export const BACKUP_USAGE = `sendwright backup FOLDER [--with-secret] [--json]
 sendwright verify FOLDER [--json]
@@ -92,11 +93,7 @@ export async function restoreCommand(args: string[]): Promise<void> {
 const summaryOf = ({ manifest: { files, ...manifest }, warnings }: Verdict) => ({ ...manifest, warnings })
 
 function parse(command: 'backup' | 'verify' | 'restore', args: string[]) {
-  const { values, positionals } = parseFlags(command, {
-    args,
-    allowPositionals: true,
-    options: { json: { type: 'boolean' }, 'with-secret': { type: 'boolean' } },
-  })
+  const { values, positionals } = parseWords(command, args, switches('json', 'with-secret'))
   const [folder, ...more] = positionals
   if (folder === undefined || more.length > 0) throw wrongArguments(command, 'Name one folder')
   if (values['with-secret'] && command !== 'backup')
@@ -111,9 +108,7 @@ async function askService(
   onProgress: OnProgress,
 ): Promise<BackupSummary | null> {
   const client = createClient()
-  const form = new FormData()
-  form.set('folder', folder)
-  form.set('with_secret', String(withSecret))
+  const form = formOf({ folder, with_secret: String(withSecret) })
   let state: BackupState
   try {
     state = (await client.call('POST', '/sendwright/v1/backups', form)) as unknown as BackupState

@@ -1,4 +1,5 @@
 /** `sendwright export`: everything that `sendwright import folder` takes, from the running service into a folder. */
+
 import { printableLine } from '../../base/printable.ts'
 import { ApiUnavailable } from '../../carry/import/api-client.ts'
 import { createApiSource } from '../../carry/import/api-source.ts'
@@ -7,9 +8,10 @@ import { exportFolder, FolderInUse } from '../../carry/import/export-folder.ts'
 import type { Remark } from '../../carry/import/journal.ts'
 import { createProgressBar } from '../local/progress-bar.ts'
 import { serviceApi } from '../local/service-api.ts'
-import { CommandError, parseFlags, wrongArguments } from '../usage.ts'
+import { print as printText } from '../operate/service.ts'
+import { CommandError, lists, parseFlags, switches, texts, wrongArguments } from '../usage.ts'
 
-export const EXPORT_USAGE = `sendwright export --to FOLDER [--domain NAME...] [--service URL --key-file FILE [--allow-http]] [--json]
+export const usage = `sendwright export --to FOLDER [--domain NAME...] [--service URL --key-file FILE [--allow-http]] [--json]
 
 Writes domains, webhooks, templates with versions, lists, members, suppressions and routes, one file of JSON lines each, as
 \`sendwright import folder FOLDER\` takes them. Keys, passwords, messages and events are not in it; a backup has those.
@@ -18,24 +20,18 @@ Exit codes: 0 all written, 1 failed, 2 wrong arguments, 3 something is missing.
 `
 
 const OPTIONS = {
-  to: { type: 'string' },
-  domain: { type: 'string', multiple: true },
-  service: { type: 'string' },
-  'key-file': { type: 'string' },
-  'allow-http': { type: 'boolean' },
-  json: { type: 'boolean' },
-} as const
+  ...texts('to', 'service', 'key-file'),
+  ...lists('domain'),
+  ...switches('allow-http', 'json'),
+}
 
 /** Every account has a sandbox domain, which is no part of an export. */
 const NOTHING =
   'Nothing to export: there are no domains but the sandbox, and no templates, lists or routes.\n'
 
 /** @throws CommandError with the exit codes of the usage text */
-export async function exportCommand(
-  args: string[],
-  print = (text: string): void => void process.stdout.write(text),
-): Promise<void> {
-  const values = parse(args)
+export async function run(args: string[], print: (text: string) => void = printText): Promise<void> {
+  const values = parseFlags('export', args, OPTIONS)
   if (values.to === undefined) throw wrongArguments('export', 'Name the folder with --to')
   const bar = createProgressBar()
   const client = serviceApi(values, (reason, waitMs) => {
@@ -69,5 +65,3 @@ export async function exportCommand(
       3,
     )
 }
-
-const parse = (args: string[]) => parseFlags('export', { args, options: OPTIONS }).values

@@ -2,7 +2,7 @@
 import { printableLine } from '../../base/printable.ts'
 import { ApiUnavailable } from '../../carry/import/api-client.ts'
 import { createApiSource } from '../../carry/import/api-source.ts'
-import { KINDS, type Kind, Unreadable } from '../../carry/import/entry.ts'
+import { KINDS, type Kind, type Source, Unreadable } from '../../carry/import/entry.ts'
 import { createFileSource, createFolderSource, type GivenFile } from '../../carry/import/file-source.ts'
 import { InputFileError } from '../../carry/import/input-file.ts'
 import {
@@ -19,13 +19,13 @@ import { POSTMARK } from '../../carry/import/shapes/postmark.ts'
 import { SENDGRID } from '../../carry/import/shapes/sendgrid.ts'
 import { SES } from '../../carry/import/shapes/ses.ts'
 import type { Shape } from '../../carry/import/shapes/shape.ts'
-import type { Source } from '../../carry/import/source.ts'
 import { createTarget } from '../../carry/import/target/target.ts'
 import { createProgressBar, type ProgressBar } from '../local/progress-bar.ts'
 import { foreignApi, keyIn, serviceApi } from '../local/service-api.ts'
-import { CommandError, parseFlags, wrongArguments } from '../usage.ts'
+import { print as printText } from '../operate/service.ts'
+import { CommandError, lists, parseWords, switches, texts, wrongArguments } from '../usage.ts'
 
-export const IMPORT_USAGE = `sendwright import mailgun --source-key-file FILE [--source URL] [--domain NAME...] [--only KIND,...]
+export const usage = `sendwright import mailgun --source-key-file FILE [--source URL] [--domain NAME...] [--only KIND,...]
 sendwright import ses|postmark|postal --domain NAME [--list ADDRESS] FILE...
 sendwright import sendgrid|brevo --domain NAME [--list ADDRESS] [--blocklist-column NAME] CONTENT=FILE...
 sendwright import folder FOLDER [--only KIND,...]
@@ -64,34 +64,22 @@ const SHAPES: Readonly<Record<string, Shape>> = {
 const OTHER_SOURCES = ['mailgun', 'folder']
 
 const OPTIONS = {
-  source: { type: 'string' },
-  'source-key-file': { type: 'string' },
-  service: { type: 'string' },
-  'key-file': { type: 'string' },
-  domain: { type: 'string', multiple: true },
-  list: { type: 'string' },
-  'blocklist-column': { type: 'string' },
-  only: { type: 'string' },
-  state: { type: 'string' },
-  'allow-http': { type: 'boolean' },
-  'dry-run': { type: 'boolean' },
-  json: { type: 'boolean' },
-} as const
+  ...texts('source', 'source-key-file', 'service', 'key-file', 'list', 'blocklist-column', 'only', 'state'),
+  ...lists('domain'),
+  ...switches('allow-http', 'dry-run', 'json'),
+}
 
 type Values = ReturnType<typeof parse>['values']
 
 /** Takes what the command prints as its result. */
 type Print = (text: string) => void
-const printOut: Print = (text) => {
-  process.stdout.write(text)
-}
 
 /** @throws CommandError with the exit codes of the usage text */
-export async function importCommand(args: string[], print: Print = printOut): Promise<void> {
+export async function run(args: string[], print: Print = printText): Promise<void> {
   const { values, positionals } = parse(args)
   const bar = createProgressBar()
   try {
-    await run(values, positionals, bar, print)
+    await take(values, positionals, bar, print)
   } catch (error) {
     bar.end()
     if (error instanceof OtherJournal) throw new CommandError(error.message, 2)
@@ -103,7 +91,7 @@ export async function importCommand(args: string[], print: Print = printOut): Pr
   }
 }
 
-async function run(
+async function take(
   values: Values,
   [from = '', ...given]: string[],
   bar: ProgressBar,
@@ -232,4 +220,4 @@ function text(totals: Totals, journal: Journal | null, remarks: readonly Remark[
   return `${[line(head), ...rows.map(line), ...zone, ...shown].join('\n')}\n`
 }
 
-const parse = (args: string[]) => parseFlags('import', { args, options: OPTIONS, allowPositionals: true })
+const parse = (args: string[]) => parseWords('import', args, OPTIONS)

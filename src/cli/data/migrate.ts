@@ -23,9 +23,9 @@ import { createS3Client } from '../../platform/store/blobs/s3-client.ts'
 import { podName } from '../../platform/store/pods/pod.ts'
 import { readSecret, SecretFault, secretFile } from '../../platform/store/secrets/secret-file.ts'
 import { StoreFull, StoreUnavailable, UnknownSchema } from '../../platform/store/store.ts'
-import { CommandError, parseFlags, secretIn, wrongArguments } from '../usage.ts'
+import { CommandError, parseFlags, secretIn, switches, texts, wrongArguments } from '../usage.ts'
 
-export const MIGRATE_USAGE = `sendwright migrate --to postgres://USER@HOST/DATABASE [--dry-run] [--check] [--json]
+export const usage = `sendwright migrate --to postgres://USER@HOST/DATABASE [--dry-run] [--check] [--json]
 sendwright migrate --to-file FILE [--dry-run] [--check] [--json]
 sendwright migrate --to postgres://USER@HOST/DATABASE --to-pod NAME [--dry-run] [--check] [--json]
 sendwright migrate --to sqlite:/FOLDER [--dry-run] [--check] [--json]
@@ -51,7 +51,7 @@ interface Arguments {
   json: boolean
 }
 
-export async function migrateCommand(args: string[]): Promise<void> {
+export async function run(args: string[]): Promise<void> {
   const { to, mode, json } = parse(args)
   const config = sourceConfig(to)
   const bar = process.stderr.isTTY ? createBar() : null
@@ -86,16 +86,9 @@ function messageOf(error: Error): string {
 }
 
 function parse(args: string[]): Arguments {
-  const { values } = parseFlags('migrate', {
-    args,
-    options: {
-      to: { type: 'string' },
-      'to-file': { type: 'string' },
-      'to-pod': { type: 'string' },
-      check: { type: 'boolean' },
-      'dry-run': { type: 'boolean' },
-      json: { type: 'boolean' },
-    },
+  const values = parseFlags('migrate', args, {
+    ...texts('to', 'to-file', 'to-pod'),
+    ...switches('check', 'dry-run', 'json'),
   })
   const mode: Mode = values.check ? 'check' : values['dry-run'] ? 'dry-run' : 'copy'
   try {

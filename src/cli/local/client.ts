@@ -1,4 +1,7 @@
 /** Calls the running service: the one on this machine as its administrator, or another one with a key from a file. */
+
+import { existsSync } from 'node:fs'
+import { jsonObject } from '../../base/values.ts'
 import { localKeySecret } from '../../people/keys/api-keys.ts'
 import { type Config, readConfig } from '../../platform/config/config.ts'
 import { socketFile } from '../../platform/http/listening/local-socket.ts'
@@ -74,6 +77,22 @@ export function createClient(env: NodeJS.ProcessEnv = process.env, options: Serv
   }
 }
 
+/** What the service on this machine answers; null where none runs. @throws Refused */
+export async function askIfRunning<T>(
+  { secret, dataFolder }: Pick<Config, 'secret' | 'dataFolder'>,
+  ask: (client: ServiceClient) => Promise<T>,
+  env?: NodeJS.ProcessEnv,
+): Promise<T | null> {
+  // The first start makes the secret that the client signs in with.
+  if (secret === null && !existsSync(secretFile(dataFolder))) return null
+  try {
+    return await ask(createClient(env))
+  } catch (error) {
+    if (error instanceof NotReached) return null
+    throw error
+  }
+}
+
 /** What our own service writes: each field on one line, LF at its end. What is incomplete is left out. */
 async function* eventsIn({ body }: Response): AsyncGenerator<ReceivedEvent> {
   let text = ''
@@ -144,10 +163,4 @@ function remote(options: ServiceOptions): Service {
 /** The key goes nowhere else. */
 const noRedirects = (url: string, init?: RequestInit) => globalThis.fetch(url, { ...init, redirect: 'error' })
 
-function messageOf(text: string): string {
-  try {
-    return String((JSON.parse(text) as { message?: unknown }).message ?? text)
-  } catch {
-    return text
-  }
-}
+const messageOf = (text: string): string => String(jsonObject(text)?.['message'] ?? text)

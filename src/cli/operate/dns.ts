@@ -1,5 +1,5 @@
 /** `sendwright dns`: the records of domains, written at their DNS providers. */
-import { CommandError, parseFlags, secretIn, wrongArguments } from '../usage.ts'
+import { CommandError, lists, parseWords, secretIn, switches, texts, wrongArguments } from '../usage.ts'
 import {
   COMMON,
   COMMON_USAGE,
@@ -15,7 +15,7 @@ import {
   when,
 } from './service.ts'
 
-export const DNS_USAGE = `sendwright dns apply DOMAIN [--dry-run] [--provider NAME] [--replace PURPOSE...] [--json]
+export const usage = `sendwright dns apply DOMAIN [--dry-run] [--provider NAME] [--replace PURPOSE...] [--json]
 sendwright dns undo DOMAIN [--change ID] [--dry-run] [--json]
 sendwright dns changes DOMAIN [--json]
 sendwright dns link DOMAIN [--json]
@@ -37,26 +37,16 @@ sendwright dns unset NAME [--json]
 ${COMMON_USAGE}`
 
 const ACTIONS = ['apply', 'undo', 'changes', 'link', 'set', 'unset']
+/** Options that are fields of a provider, there with underscores. */
+const SETTINGS = ['kind', 'server', 'key-name', 'algorithm', 'access-key-id', 'api-url'] as const
 const PROVIDERS = '/sendwright/v1/dns-providers'
 
-export async function dnsCommand(args: string[]): Promise<void> {
-  const { values, positionals } = parseFlags('dns', {
-    args,
-    allowPositionals: true,
-    options: {
-      ...COMMON,
-      'dry-run': { type: 'boolean' },
-      provider: { type: 'string' },
-      replace: { type: 'string', multiple: true },
-      change: { type: 'string' },
-      kind: { type: 'string' },
-      'secret-file': { type: 'string' },
-      server: { type: 'string' },
-      'key-name': { type: 'string' },
-      algorithm: { type: 'string' },
-      'access-key-id': { type: 'string' },
-      'api-url': { type: 'string' },
-    },
+export async function run(args: string[]): Promise<void> {
+  const { values, positionals } = parseWords('dns', args, {
+    ...COMMON,
+    ...texts('provider', 'change', 'secret-file', ...SETTINGS),
+    ...lists('replace'),
+    ...switches('dry-run'),
   })
   const [action = 'providers', name, ...more] = positionals
   const isList = action === 'providers' && name === undefined
@@ -74,12 +64,8 @@ export async function dnsCommand(args: string[]): Promise<void> {
     case 'set': {
       const file = values['secret-file']
       const provider = await client.call('PUT', `${PROVIDERS}/${path}`, {
-        ...{ kind: values.kind, server: values.server, key_name: values['key-name'] },
-        ...{ algorithm: values.algorithm, access_key_id: values['access-key-id'] },
-        ...{
-          api_url: values['api-url'],
-          secret: file === undefined ? undefined : secretIn(file, `the secret in "${file}"`),
-        },
+        ...Object.fromEntries(SETTINGS.map((name) => [name.replaceAll('-', '_'), values[name]])),
+        secret: file === undefined ? undefined : secretIn(file, `the secret in "${file}"`),
       })
       return show(values.json, provider, () => providersTable([provider]))
     }

@@ -1,5 +1,5 @@
 /** `sendwright domains`: sending domains, their DNS records and keys. */
-import { parseFlags, wrongArguments } from '../usage.ts'
+import { parseWords, switches, wrongArguments } from '../usage.ts'
 import {
   asFile,
   COMMON,
@@ -15,7 +15,7 @@ import {
   when,
 } from './service.ts'
 
-export const DOMAINS_USAGE = `sendwright domains list [--json]
+export const usage = `sendwright domains list [--json]
 sendwright domains add|show|verify|keys|delete NAME [--json]
 sendwright domains dns NAME [--zone] [--json]
 
@@ -28,12 +28,8 @@ ${COMMON_USAGE}`
 const ACTIONS = ['add', 'show', 'dns', 'verify', 'keys', 'delete']
 const DOMAINS_MAX = 1_000
 
-export async function domainsCommand(args: string[]): Promise<void> {
-  const { values, positionals } = parseFlags('domains', {
-    args,
-    allowPositionals: true,
-    options: { ...COMMON, zone: { type: 'boolean' } },
-  })
+export async function run(args: string[]): Promise<void> {
+  const { values, positionals } = parseWords('domains', args, { ...COMMON, ...switches('zone') })
   const [action = 'list', name, ...more] = positionals
   const isList = action === 'list' && name === undefined
   if (more.length > 0 || !(isList || (ACTIONS.includes(action) && name !== undefined)))

@@ -2,11 +2,11 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { printableLine } from '../../base/printable.ts'
 import { NotReached, Refused, type ServiceClient } from '../local/client.ts'
-import { CommandError, parseFlags, wrongArguments } from '../usage.ts'
+import { CommandError, lists, parseFlags, switches, texts, wrongArguments } from '../usage.ts'
 import { limitOf } from './queue.ts'
 import { COMMON, COMMON_USAGE, clientFor, type Item, itemsOf, print, printJson, when } from './service.ts'
 
-export const EVENTS_USAGE = `sendwright events [FILTER] [--last TIME] [--limit NUMBER] [--follow] [--json]
+export const usage = `sendwright events [FILTER] [--last TIME] [--limit NUMBER] [--follow] [--json]
 
 Prints the last events of the account, oldest first, 100 of them or --limit. With --follow it goes on with each new event until it is
 stopped, also after a restart of the service, and --json prints a line of JSON for each.
@@ -36,28 +36,20 @@ const ATTRIBUTES = {
   severity: ['severity', '='],
 } as const
 
+type Filter = keyof typeof ATTRIBUTES
+const FILTERS = Object.keys(ATTRIBUTES) as Filter[]
+
 export interface EventQuery {
   events: readonly string[]
-  filters: Readonly<Partial<Record<keyof typeof ATTRIBUTES, string | undefined>>>
+  filters: Readonly<Partial<Record<Filter, string | undefined>>>
 }
 
-export async function eventsCommand(args: string[]): Promise<void> {
-  const { values } = parseFlags('events', {
-    args,
-    options: {
-      ...COMMON,
-      event: { type: 'string', multiple: true },
-      domain: { type: 'string' },
-      recipient: { type: 'string' },
-      'recipient-domain': { type: 'string' },
-      subject: { type: 'string' },
-      message: { type: 'string' },
-      tag: { type: 'string' },
-      severity: { type: 'string' },
-      last: { type: 'string' },
-      limit: { type: 'string' },
-      follow: { type: 'boolean' },
-    },
+export async function run(args: string[]): Promise<void> {
+  const values = parseFlags('events', args, {
+    ...COMMON,
+    ...texts(...FILTERS, 'last', 'limit'),
+    ...lists('event'),
+    ...switches('follow'),
   })
   const client = clientFor(values)
   const query = { events: values.event ?? [], filters: values }
@@ -84,8 +76,9 @@ function msOf(text: string): number {
 }
 
 function bodyOf({ events, filters }: EventQuery): Item {
-  const entries = Object.entries(ATTRIBUTES).flatMap(([name, [attribute, comparator]]) => {
-    const value = filters[name as keyof typeof ATTRIBUTES]
+  const entries = FILTERS.flatMap((name) => {
+    const [attribute, comparator] = ATTRIBUTES[name]
+    const value = filters[name]
     if (value === undefined) return []
     const text = name === 'message' ? value.replace(/^<|>$/g, '') : value
     return [{ attribute, comparator, values: [{ label: text, value: text }] }]

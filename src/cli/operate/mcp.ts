@@ -2,12 +2,12 @@
  * `sendwright mcp`: the Model Context Protocol over standard input and output, for assistants that start their servers.
  * Each message goes to `/mcp` of a service, whose settings and rights decide; nothing is decided here.
  */
-import { isPlainObject } from '../../base/values.ts'
+import { jsonObject } from '../../base/values.ts'
 import { type Target, targetFor } from '../local/client.ts'
-import { CommandError, parseFlags } from '../usage.ts'
+import { CommandError, parseFlags, switches, texts } from '../usage.ts'
 import { print } from './service.ts'
 
-export const MCP_USAGE = `sendwright mcp [--service URL --key-file FILE] [--allow-http]
+export const usage = `sendwright mcp [--service URL --key-file FILE] [--allow-http]
 
 Serves an assistant over standard input and output (Model Context Protocol); the assistant starts it. What it may do is what its key may
 do, and nothing is changed unless the service has SENDWRIGHT_MCP_WRITE. docs/assistants.md says how to connect assistants.
@@ -31,20 +31,13 @@ interface Message {
   params?: { _meta?: Record<string, unknown>; name?: unknown; uri?: unknown; requestId?: unknown }
 }
 
-export async function mcpCommand(args: string[]): Promise<void> {
-  const { values } = parseFlags('mcp', {
-    args,
-    options: {
-      service: { type: 'string' },
-      'key-file': { type: 'string' },
-      'allow-http': { type: 'boolean' },
-    },
-  })
+export async function run(args: string[]): Promise<void> {
+  const values = parseFlags('mcp', args, { ...texts('service', 'key-file'), ...switches('allow-http') })
   const target = targetFor(process.env, values)
   const running = new Map<unknown, AbortController>()
   const open = new Set<Promise<void>>()
   for await (const line of linesOf(process.stdin)) {
-    const message: Message | null = objectIn(line)
+    const message: Message | null = jsonObject(line)
     if (message === null) {
       answer({ id: null, error: { code: PARSE_ERROR, message: 'Not a JSON object in one line' } })
       continue
@@ -109,21 +102,12 @@ function messagesIn(response: Response, text: string): object[] {
   const isEvents = response.headers.get('content-type')?.startsWith('text/event-stream') === true
   // Data of an event is JSON in one line.
   const texts = isEvents ? [...text.matchAll(/^data: ?(.+)$/gm)].map(([, data = '']) => data) : [text]
-  return texts.map(objectIn).filter((one) => one !== null && 'jsonrpc' in one) as object[]
+  return texts.map(jsonObject).filter((one) => one !== null && 'jsonrpc' in one) as object[]
 }
 
-const reasonIn = (text: string): string => String(objectIn(text)?.['message'] ?? text)
+const reasonIn = (text: string): string => String(jsonObject(text)?.['message'] ?? text)
 
 const answer = (message: object): void => print(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`)
-
-function objectIn(text: string): Record<string, unknown> | null {
-  try {
-    const value: unknown = JSON.parse(text)
-    return isPlainObject(value) ? value : null
-  } catch {
-    return null
-  }
-}
 
 /** @throws CommandError for a line that no service would take */
 async function* linesOf(input: AsyncIterable<unknown>): AsyncGenerator<string> {

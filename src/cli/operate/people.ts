@@ -4,10 +4,10 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { targetFor } from '../local/client.ts'
-import { CommandError, parseFlags, wrongArguments } from '../usage.ts'
+import { CommandError, parseWords, switches, texts, wrongArguments } from '../usage.ts'
 import { COMMON, COMMON_USAGE, clientFor, type Item, line, show, table } from './service.ts'
 
-export const PEOPLE_USAGE = `sendwright people export ADDRESS [--file FILE] [--json]
+export const usage = `sendwright people export ADDRESS [--file FILE] [--json]
 sendwright people erase ADDRESS [--yes] [--json]
 
   export  collects all that is stored about the address into FILE, a .tar.gz; without --file it only counts
@@ -19,11 +19,11 @@ ${COMMON_USAGE}`
 const PATH = '/sendwright/v1/people'
 const POLL_MS = 500
 
-export async function peopleCommand(args: string[]): Promise<void> {
-  const { values, positionals } = parseFlags('people', {
-    args,
-    allowPositionals: true,
-    options: { ...COMMON, file: { type: 'string' }, yes: { type: 'boolean' } },
+export async function run(args: string[]): Promise<void> {
+  const { values, positionals } = parseWords('people', args, {
+    ...COMMON,
+    ...texts('file'),
+    ...switches('yes'),
   })
   const [action = '', address, ...more] = positionals
   if (action !== 'export' && action !== 'erase') throw wrongArguments('people', 'Name one of export, erase')

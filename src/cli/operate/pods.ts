@@ -16,10 +16,10 @@ import { podName, schemaOf } from '../../platform/store/pods/pod.ts'
 import { openPostgres } from '../../platform/store/postgres/postgres.ts'
 import { Servers } from '../../platform/store/postgres/postgres-servers.ts'
 import { StoreUnavailable } from '../../platform/store/store.ts'
-import { CommandError, parseFlags, wrongArguments } from '../usage.ts'
+import { CommandError, parseWords, switches, texts, wrongArguments } from '../usage.ts'
 import { show, table } from './service.ts'
 
-export const PODS_USAGE = `sendwright pods list [--json]
+export const usage = `sendwright pods list [--json]
 sendwright pods create NAME [--json]
 sendwright pods move-account ACCOUNT --to NAME [--to-data FOLDER] [--json]
 
@@ -36,12 +36,8 @@ The pods of the database in SENDWRIGHT_DATABASE_URL. The service need not run.
   --to-data   the data folder of that pod, where files are in folders: SENDWRIGHT_DATA is the one of the pod that has it
 `
 
-export async function podsCommand(args: string[]): Promise<void> {
-  const { values, positionals } = parseFlags('pods', {
-    args,
-    allowPositionals: true,
-    options: { json: { type: 'boolean' }, to: { type: 'string' }, 'to-data': { type: 'string' } },
-  })
+export async function run(args: string[]): Promise<void> {
+  const { values, positionals } = parseWords('pods', args, { ...texts('to', 'to-data'), ...switches('json') })
   const [action = 'list', name, ...more] = positionals
   if (action === 'move-account') return moveCommand(name, more, values)
   const isList = action === 'list' && name === undefined

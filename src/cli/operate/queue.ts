@@ -1,5 +1,5 @@
 /** `sendwright queue`: what waits and why, and what to do with it. */
-import { parseFlags, wrongArguments } from '../usage.ts'
+import { parseWords, switches, texts, wrongArguments } from '../usage.ts'
 import {
   COMMON,
   COMMON_USAGE,
@@ -13,7 +13,7 @@ import {
   when,
 } from './service.ts'
 
-export const QUEUE_USAGE = `sendwright queue lanes|domains [--json]
+export const usage = `sendwright queue lanes|domains [--json]
 sendwright queue list [FILTER] [--limit NUMBER] [--json]
 sendwright queue hold|release|retry|expire|drop FILTER [--dry-run] [--json]
 sendwright queue move --pool NAME FILTER [--dry-run] [--json]
@@ -48,42 +48,32 @@ const ACTIONS: Readonly<Record<string, string>> = {
   move: 'move',
 }
 const VIEWS = ['lanes', 'domains', 'list']
+/** Options of a filter, and what the API calls them. */
+const FILTERS = {
+  domain: 'domain',
+  'recipient-domain': 'recipient_domain',
+  provider: 'provider',
+  lane: 'lane',
+  tag: 'tag',
+  message: 'message_id',
+  reason: 'reason',
+  'older-than': 'older_than',
+} as const
 const LIMIT_DEFAULT = 100
 
-export async function queueCommand(args: string[]): Promise<void> {
-  const { values, positionals } = parseFlags('queue', {
-    args,
-    allowPositionals: true,
-    options: {
-      ...COMMON,
-      domain: { type: 'string' },
-      'recipient-domain': { type: 'string' },
-      provider: { type: 'string' },
-      lane: { type: 'string' },
-      tag: { type: 'string' },
-      message: { type: 'string' },
-      reason: { type: 'string' },
-      'older-than': { type: 'string' },
-      limit: { type: 'string' },
-      pool: { type: 'string' },
-      'dry-run': { type: 'boolean' },
-    },
+export async function run(args: string[]): Promise<void> {
+  const names = Object.keys(FILTERS) as (keyof typeof FILTERS)[]
+  const { values, positionals } = parseWords('queue', args, {
+    ...COMMON,
+    ...texts(...names, 'limit', 'pool'),
+    ...switches('dry-run'),
   })
   const [what = 'lanes', ...more] = positionals
   const action = Object.hasOwn(ACTIONS, what) ? ACTIONS[what] : undefined
   if (more.length > 0 || (action === undefined && !VIEWS.includes(what)))
     throw wrongArguments('queue', `Name one of ${[...VIEWS, ...Object.keys(ACTIONS)].join(', ')}`)
   const filter = Object.fromEntries(
-    Object.entries({
-      domain: values.domain,
-      recipient_domain: values['recipient-domain'],
-      provider: values.provider,
-      lane: values.lane,
-      tag: values.tag,
-      message_id: values.message,
-      reason: values.reason,
-      older_than: values['older-than'],
-    }).filter(([, value]) => value !== undefined),
+    names.flatMap((name) => (values[name] === undefined ? [] : [[FILTERS[name], values[name]]])),
   )
   if (action !== undefined && Object.keys(filter).length === 0)
     throw wrongArguments('queue', `Say what to ${what}, such as --domain NAME`)

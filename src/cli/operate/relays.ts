@@ -1,6 +1,6 @@
 /** `sendwright relays`: the servers that take mail for others, and whether they do. */
 import { printableLine } from '../../base/printable.ts'
-import { CommandError, parseFlags, wrongArguments } from '../usage.ts'
+import { CommandError, parseWords, texts, wrongArguments } from '../usage.ts'
 import {
   COMMON,
   COMMON_USAGE,
@@ -15,7 +15,7 @@ import {
   when,
 } from './service.ts'
 
-export const RELAYS_USAGE = `sendwright relays list [--json]
+export const usage = `sendwright relays list [--json]
 sendwright relays test NAME --from ADDRESS --to ADDRESS [--json]
 sendwright relays pause NAME [--reason TEXT] [--json]
 sendwright relays resume NAME [--json]
@@ -25,17 +25,8 @@ ${COMMON_USAGE}`
 
 const ACTIONS = ['test', 'pause', 'resume']
 
-export async function relaysCommand(args: string[]): Promise<void> {
-  const { values, positionals } = parseFlags('relays', {
-    args,
-    allowPositionals: true,
-    options: {
-      ...COMMON,
-      from: { type: 'string' },
-      to: { type: 'string' },
-      reason: { type: 'string' },
-    },
-  })
+export async function run(args: string[]): Promise<void> {
+  const { values, positionals } = parseWords('relays', args, { ...COMMON, ...texts('from', 'to', 'reason') })
   const [action = 'list', name, ...more] = positionals
   const isList = action === 'list' && name === undefined
   if (more.length > 0 || !(isList || (ACTIONS.includes(action) && name !== undefined)))

@@ -1,9 +1,9 @@
 /** `sendwright routes`: the rules for received mail, and which of them an address would meet. */
 import { Refused } from '../local/client.ts'
-import { CommandError, parseFlags, wrongArguments } from '../usage.ts'
+import { CommandError, parseWords, wrongArguments } from '../usage.ts'
 import { COMMON, COMMON_USAGE, clientFor, type Item, pagesOf, queryOf, show, table } from './service.ts'
 
-export const ROUTES_USAGE = `sendwright routes list [--json]
+export const usage = `sendwright routes list [--json]
 sendwright routes test ADDRESS [--json]
 
   test   shows the route that mail to the address meets first
@@ -11,8 +11,8 @@ ${COMMON_USAGE}`
 
 const ROUTES_MAX = 1_000
 
-export async function routesCommand(args: string[]): Promise<void> {
-  const { values, positionals } = parseFlags('routes', { args, allowPositionals: true, options: COMMON })
+export async function run(args: string[]): Promise<void> {
+  const { values, positionals } = parseWords('routes', args, COMMON)
   const [action = 'list', address, ...more] = positionals
   if (more.length > 0 || action !== (address === undefined ? 'list' : 'test'))
     throw wrongArguments('routes', 'Name list, or test and an address')

@@ -1,15 +1,12 @@
 /** What the operator's commands have in common: their options, a client, filters and tables. */
+
 import { printable, printableLine } from '../../base/printable.ts'
 import { createClient, type ServiceClient } from '../local/client.ts'
 import type { ServiceOptions } from '../local/service-api.ts'
+import { switches, texts } from '../usage.ts'
 
 /** Options of each of these commands. */
-export const COMMON = {
-  service: { type: 'string' },
-  'key-file': { type: 'string' },
-  'allow-http': { type: 'boolean' },
-  json: { type: 'boolean' },
-} as const
+export const COMMON = { ...texts('service', 'key-file'), ...switches('allow-http', 'json') }
 
 /** What each usage text ends with. */
 export const COMMON_USAGE = `

@@ -1,7 +1,7 @@
 /** `sendwright suppressions`: the addresses that a domain does not send to. */
 import { readFile } from 'node:fs/promises'
 import { basename } from 'node:path'
-import { parseFlags, wrongArguments } from '../usage.ts'
+import { parseWords, texts, wrongArguments } from '../usage.ts'
 import { limitOf } from './queue.ts'
 import {
   asFile,
@@ -19,7 +19,7 @@ import {
   when,
 } from './service.ts'
 
-export const SUPPRESSIONS_USAGE = `sendwright suppressions list KIND --domain NAME [--term TEXT] [--limit NUMBER] [--json]
+export const usage = `sendwright suppressions list KIND --domain NAME [--term TEXT] [--limit NUMBER] [--json]
 sendwright suppressions add|remove KIND ADDRESS --domain NAME [--reason TEXT] [--tag TAG] [--json]
 sendwright suppressions import KIND FILE --domain NAME [--json]
 sendwright suppressions export KIND --domain NAME [--json]
@@ -49,18 +49,10 @@ const ACTIONS: Readonly<Record<string, boolean>> = {
   import: true,
 }
 
-export async function suppressionsCommand(args: string[]): Promise<void> {
-  const { values, positionals } = parseFlags('suppressions', {
-    args,
-    allowPositionals: true,
-    options: {
-      ...COMMON,
-      domain: { type: 'string' },
-      term: { type: 'string' },
-      limit: { type: 'string' },
-      reason: { type: 'string' },
-      tag: { type: 'string' },
-    },
+export async function run(args: string[]): Promise<void> {
+  const { values, positionals } = parseWords('suppressions', args, {
+    ...COMMON,
+    ...texts('domain', 'term', 'limit', 'reason', 'tag'),
   })
   const [action = '', given = '', subject, ...more] = positionals
   if (!Object.hasOwn(ACTIONS, action))

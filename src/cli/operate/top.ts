@@ -6,7 +6,7 @@ import { parseFlags } from '../usage.ts'
 import { lanesTable } from './queue.ts'
 import { COMMON, COMMON_USAGE, clientFor, type Item, itemsOf, print, printJson, when } from './service.ts'
 
-export const TOP_USAGE = `sendwright top [--json]
+export const usage = `sendwright top [--json]
 
 Shows rates, what waits, the lanes with the most mail and what the service's own checks find wrong, again every two seconds until it
 is stopped. Where the output is no terminal, or with --json, once.
@@ -35,8 +35,8 @@ interface Look {
   counts: Record<string, number>
 }
 
-export async function topCommand(args: string[]): Promise<void> {
-  const { values } = parseFlags('top', { args, options: COMMON })
+export async function run(args: string[]): Promise<void> {
+  const values = parseFlags('top', args, COMMON)
   const client = clientFor(values)
   let before = await look(client)
   if (values.json) return printJson({ ...before, atMs: undefined, at: new Date(before.atMs).toISOString() })

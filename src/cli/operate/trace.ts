@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { printableLine } from '../../base/printable.ts'
 import type { ServiceClient } from '../local/client.ts'
 import { Refused } from '../local/client.ts'
-import { CommandError, parseFlags, wrongArguments } from '../usage.ts'
+import { CommandError, parseWords, switches, wrongArguments } from '../usage.ts'
 import { eventLine, lastEvents } from './events.ts'
 import {
   COMMON,
@@ -19,7 +19,7 @@ import {
   when,
 } from './service.ts'
 
-export const TRACE_USAGE = `sendwright trace MESSAGE-ID [--follow] [--json]
+export const usage = `sendwright trace MESSAGE-ID [--follow] [--json]
 
 Shows one message: each recipient with state and reason, the events, and the dialogues with servers that were kept
 (SENDWRIGHT_TRANSCRIPTS). With --follow it prints what happens until every recipient is done.
@@ -34,12 +34,8 @@ const EVENTS_SINCE = '30d'
 const POLL_MS = 1_000
 const WAITING = ['scheduled', 'queued', 'sending']
 
-export async function traceCommand(args: string[]): Promise<void> {
-  const { values, positionals } = parseFlags('trace', {
-    args,
-    allowPositionals: true,
-    options: { ...COMMON, follow: { type: 'boolean' } },
-  })
+export async function run(args: string[]): Promise<void> {
+  const { values, positionals } = parseWords('trace', args, { ...COMMON, ...switches('follow') })
   const [given, ...more] = positionals
   if (given === undefined || more.length > 0) throw wrongArguments('trace', 'Name one Message-Id')
   if (values.follow && values.json) throw wrongArguments('trace', '--follow prints no JSON')

@@ -6,11 +6,11 @@ import { checkChosen } from '../../people/sign-in/chosen-password.ts'
 import { readConfig } from '../../platform/config/config.ts'
 import { parsePlainMailbox } from '../../protocols/mime/address.ts'
 import { hostNameOf } from '../../sending/domains/names/domain-names.ts'
-import { CommandError, parseFlags } from '../usage.ts'
+import { CommandError, parseFlags, switches, texts } from '../usage.ts'
 import { type Answers, checkHost, HTTPS_WAYS, type HttpsWay, presentHost, presentWay } from './plan.ts'
 import { openTerminal, type Terminal } from './terminal.ts'
 
-export const SETUP_USAGE = `sendwright setup [--host NAME] [--https acme|files|proxy|off] [--acme-email ADDRESS]
+export const usage = `sendwright setup [--host NAME] [--https acme|files|proxy|off] [--acme-email ADDRESS]
                  [--tls-cert FILE --tls-key FILE] [--trusted-proxies NETWORKS]
                  [--delivery capture|direct|relay] [--smtp-port PORT]
                  [--storage sqlite|postgres] [--data FOLDER]
@@ -30,30 +30,30 @@ SENDWRIGHT_SETUP_PASSWORD; the address of PostgreSQL from SENDWRIGHT_DATABASE_UR
 `
 
 const OPTIONS = {
-  host: { type: 'string' },
-  https: { type: 'string' },
-  'acme-email': { type: 'string' },
-  'tls-cert': { type: 'string' },
-  'tls-key': { type: 'string' },
-  'trusted-proxies': { type: 'string' },
-  delivery: { type: 'string' },
-  'smtp-port': { type: 'string' },
-  storage: { type: 'string' },
-  data: { type: 'string' },
-  domain: { type: 'string' },
-  admin: { type: 'string' },
-  'password-stdin': { type: 'boolean' },
-  'test-to': { type: 'string' },
-  file: { type: 'string' },
-  yes: { type: 'boolean' },
-  json: { type: 'boolean' },
-} as const
+  ...texts(
+    'host',
+    'https',
+    'acme-email',
+    'tls-cert',
+    'tls-key',
+    'trusted-proxies',
+    'delivery',
+    'smtp-port',
+    'storage',
+    'data',
+    'domain',
+    'admin',
+    'test-to',
+    'file',
+  ),
+  ...switches('password-stdin', 'yes', 'json'),
+}
 
 type Flags = ReturnType<typeof readFlags>
 
 /** @throws CommandError for arguments that are wrong by themselves */
 export function readFlags(args: string[]) {
-  const { values } = parsed(args)
+  const values = parseFlags('setup', args, OPTIONS)
   oneOf('https', values.https, HTTPS_WAYS)
   oneOf('delivery', values.delivery, ['capture', 'direct', 'relay'])
   oneOf('storage', values.storage, ['sqlite', 'postgres'])
@@ -63,8 +63,6 @@ export function readFlags(args: string[]) {
     throw new CommandError('--json needs --yes: questions would be in between.', 2)
   return values
 }
-
-const parsed = (args: string[]) => parseFlags('setup', { args, options: OPTIONS })
 
 function oneOf(name: string, value: string | undefined, words: readonly string[]): void {
   if (value !== undefined && !words.includes(value))
@@ -125,22 +123,26 @@ export async function gatherAnswers(
   const password = await checkedAccounts(flags)
   const terminal = flags.yes ? null : openTerminal()
   try {
-    const answers = await settingsAnswers(flags, present, terminal, surroundings)
-    return { answers, ...laterAnswers(flags, terminal, password) }
+    const asking = { flags, present, terminal, surroundings, asked: askedBy(terminal) }
+    return { answers: await settingsAnswers(asking), ...laterAnswers(asking, password) }
   } catch (error) {
     terminal?.close()
     throw error
   }
 }
 
-async function settingsAnswers(
-  flags: Flags,
-  present: Values,
-  terminal: Terminal | null,
-  surroundings: Surroundings,
-): Promise<Answers> {
-  const { portState } = surroundings
-  const asked = asking(terminal)
+/** What each question needs. */
+interface Asking {
+  flags: Flags
+  present: Values
+  terminal: Terminal | null
+  surroundings: Surroundings
+  asked: Asked
+}
+
+async function settingsAnswers(asking: Asking): Promise<Answers> {
+  const { flags, present, terminal, asked } = asking
+  const { portState } = asking.surroundings
   terminal?.say('Enter keeps what stands in brackets.\n')
   const host = await asked('Public host name', flags.host, presentHost(present) ?? '', '--host', checkHost)
   checkFlag('--host', () => checkHost(host))
@@ -162,7 +164,7 @@ async function settingsAnswers(
           null,
         )) || null
       : null
-  const tls = https === 'files' ? await tlsFiles(flags, present, asked) : null
+  const tls = https === 'files' ? await tlsFiles(asking) : null
   const trustedProxies =
     https === 'proxy'
       ? await asked(
@@ -172,9 +174,9 @@ async function settingsAnswers(
           null,
         )
       : ''
-  const delivery = await deliveryAnswer(flags, present, terminal, surroundings)
-  const smtpPort = await smtpPortAnswer(flags, present, delivery, asked, portState)
-  const storage = await storageAnswers(flags, present, terminal, asked)
+  const delivery = await deliveryAnswer(asking)
+  const smtpPort = await smtpPortAnswer(asking, delivery)
+  const storage = await storageAnswers(asking)
   return { host: host.toLowerCase(), https, acmeEmail, tls, trustedProxies, delivery, smtpPort, ...storage }
 }
 
@@ -188,7 +190,7 @@ type Asked = (
 ) => Promise<string>
 
 /** A flag is the answer; else the terminal gives it; else the present value. */
-function asking(terminal: Terminal | null): Asked {
+function askedBy(terminal: Terminal | null): Asked {
   return async (question, flag, present, needed, check) => {
     if (flag !== undefined) return flag
     const must = (answer: string) => {
@@ -226,7 +228,7 @@ async function warnOfPorts(terminal: Terminal | null, portState: Surroundings['p
   }
 }
 
-async function tlsFiles(flags: Flags, present: Values, asked: Asked): Promise<Answers['tls']> {
+async function tlsFiles({ flags, present, asked }: Asking): Promise<Answers['tls']> {
   const [cert, key] = [present['SENDWRIGHT_TLS_CERT'] ?? '', present['SENDWRIGHT_TLS_KEY'] ?? '']
   return {
     certificate: await asked('File with the certificate chain (PEM)', flags['tls-cert'], cert, '--tls-cert'),
@@ -237,12 +239,7 @@ async function tlsFiles(flags: Flags, present: Values, asked: Asked): Promise<An
 const KINDS = ['capture', 'direct', 'relay']
 
 /** The setting's value. A relay's address holds a password, so it is not shown as a default. */
-async function deliveryAnswer(
-  flags: Flags,
-  present: Values,
-  terminal: Terminal | null,
-  surroundings: Surroundings,
-): Promise<string> {
+async function deliveryAnswer({ flags, present, terminal, surroundings }: Asking): Promise<string> {
   const now = present['SENDWRIGHT_DELIVERY'] || 'capture'
   const kind = /^smtps?:/.test(now) ? 'relay' : now
   const wanted = flags.delivery ?? (terminal === null ? kind : await kindAnswer(terminal, kind, surroundings))
@@ -289,15 +286,12 @@ function checkPort(port: string): void {
 }
 
 async function smtpPortAnswer(
-  flags: Flags,
-  present: Values,
+  { flags, present, asked, surroundings }: Asking,
   delivery: string,
-  asked: Asked,
-  portState: Surroundings['portState'],
 ): Promise<number> {
   const now = present['SENDWRIGHT_SMTP_PORT']
   if (delivery === 'capture' && flags['smtp-port'] === undefined) return Number(now ?? 2525)
-  const fallback = now ?? ((await portState(25)) === 'free' ? '25' : '2525')
+  const fallback = now ?? ((await surroundings.portState(25)) === 'free' ? '25' : '2525')
   const port = await asked(
     'Port for SMTP; bounces need 25, or a forward from it',
     flags['smtp-port'],
@@ -308,12 +302,12 @@ async function smtpPortAnswer(
   return Number(port)
 }
 
-async function storageAnswers(
-  flags: Flags,
-  present: Values,
-  terminal: Terminal | null,
-  asked: Asked,
-): Promise<Pick<Answers, 'databaseUrl' | 'dataFolder'>> {
+async function storageAnswers({
+  flags,
+  present,
+  terminal,
+  asked,
+}: Asking): Promise<Pick<Answers, 'databaseUrl' | 'dataFolder'>> {
   const url = present['SENDWRIGHT_DATABASE_URL'] || null
   const kinds = ['sqlite', 'postgres']
   const storage = await asked(
@@ -338,11 +332,9 @@ async function storageAnswers(
 }
 
 function laterAnswers(
-  flags: Flags,
-  terminal: Terminal | null,
+  { flags, terminal, asked }: Asking,
   password: string | null,
 ): Omit<GivenAnswers, 'answers'> {
-  const asked = asking(terminal)
   const optional = async (question: string, flag: string | undefined, present: string) =>
     (await asked(question, flag, present, null)) || null
   let admin: string | null = null

@@ -2,11 +2,9 @@
  * The API for `sendwright setup`: of the running service, else of one that is started for the length of the setup, on
  * loopback, without jobs, mail and SMTP.
  */
-import { existsSync } from 'node:fs'
-import { join } from 'node:path'
 import pino from 'pino'
 import { type Config, ConfigError, readConfig } from '../../platform/config/config.ts'
-import { createClient, NotReached, type ServiceClient } from '../local/client.ts'
+import { askIfRunning, createClient, type ServiceClient } from '../local/client.ts'
 
 export interface ServiceAccess {
   client: ServiceClient
@@ -39,18 +37,15 @@ function isSameData(before: Environment, after: Config): boolean {
   }
 }
 
-async function running(env: Environment): Promise<ServiceAccess | null> {
-  const config = readConfig(env)
-  if (config.secret === null && !existsSync(join(config.dataFolder, 'secret'))) return null
-  const client = createClient(env)
-  try {
-    await client.call('GET', '/sendwright/v1/system')
-  } catch (error) {
-    if (error instanceof NotReached) return null
-    throw error
-  }
-  return { client, isRunning: true, newApiKey: null, stop: async () => {} }
-}
+const running = (env: Environment): Promise<ServiceAccess | null> =>
+  askIfRunning(
+    readConfig(env),
+    async (client) => {
+      await client.call('GET', '/sendwright/v1/system')
+      return { client, isRunning: true, newApiKey: null, stop: async () => {} }
+    },
+    env,
+  )
 
 async function startHere(config: Config, env: Environment): Promise<ServiceAccess> {
   const { startService } = await import('../../service.ts')

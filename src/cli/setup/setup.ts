@@ -14,15 +14,13 @@ import { statSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join, resolve } from 'node:path'
 import { PROGRAM_FOLDER } from '../../base/process/version.ts'
-import { systemClock } from '../../base/time/clock.ts'
 import { type Config, readConfig } from '../../platform/config/config.ts'
-import { createResolver, type Resolver } from '../../protocols/dns/resolver.ts'
-import { systemServers } from '../../protocols/dns/system-servers.ts'
 import { loadRules } from '../../receiving/bounces/rules.ts'
 import { type CheckResult, outgoingPortIn, PROBE_DOMAINS } from '../../tools/system/checks.ts'
-import { checkHere, checksText } from '../doctor.ts'
+import { checkHere, checksOf, checksText, withResolver } from '../doctor.ts'
 import { Refused, type ServiceClient } from '../local/client.ts'
-import { type GivenAnswers, gatherAnswers, type PortState, readFlags, SETUP_USAGE } from './answers.ts'
+import { formOf } from '../operate/service.ts'
+import { type GivenAnswers, gatherAnswers, type PortState, readFlags, usage } from './answers.ts'
 import { changedNames, changedText, readEnvFile, valuesIn, writeEnvFile } from './env-file.ts'
 import { settingsFor } from './plan.ts'
 import { domainRecords, knownAddresses, ownRecords, type PrintedRecord, recordsText } from './records.ts'
@@ -30,7 +28,7 @@ import { relayFault } from './relay-fault.ts'
 import { openAccess, type ServiceAccess } from './service-access.ts'
 import { checkDataFolder, checkSettings, ownRights, type Rights } from './trusted-files.ts'
 
-export { SETUP_USAGE }
+export { usage }
 
 /** What `--json` prints. */
 interface Report {
@@ -60,7 +58,7 @@ const DEFAULT_FILE = 'sendwright.env'
 /** Where other servers bring mail, RFC 5321 §4.5.4.2. */
 const SMTP_PORT = 25
 
-export async function setupCommand(args: string[]): Promise<void> {
+export async function run(args: string[]): Promise<void> {
   const flags = readFlags(args)
   const file = resolve(flags.file ?? process.env['SENDWRIGHT_ENV_FILE'] ?? DEFAULT_FILE)
   const rights = ownRights(process.env['SENDWRIGHT_DATA'])
@@ -80,15 +78,7 @@ export async function setupCommand(args: string[]): Promise<void> {
     const { changed, after } = writeSettings({ file, before, given, rights, say })
     const config = readConfig(after, { bounceRules: loadRules })
     becomeServiceUser(file, config.dataFolder)
-    const report = await apply({
-      file,
-      changed,
-      present,
-      after,
-      config,
-      given,
-      say,
-    })
+    const report = await apply({ file, changed, present, after, config, given, say })
     if (flags.json) process.stdout.write(`${JSON.stringify(report)}\n`)
   } finally {
     given.close()
@@ -241,30 +231,8 @@ async function createDomain(client: ServiceClient, name: string): Promise<Made> 
   return { name, created: true }
 }
 
-function formOf(fields: Readonly<Record<string, string>>): FormData {
-  const form = new FormData()
-  for (const [name, value] of Object.entries(fields)) form.set(name, value)
-  return form
-}
-
 const recordsOf = (config: Config): Promise<PrintedRecord[]> =>
   withResolver(config, async (resolver) => ownRecords(config, await knownAddresses(config, resolver)))
-
-async function withResolver<T>(
-  config: Pick<Config, 'dnsServers'>,
-  use: (resolver: Resolver) => Promise<T>,
-): Promise<T> {
-  const servers = config.dnsServers ?? systemServers()
-  const resolver = createResolver({
-    servers: servers.length > 0 ? servers : [{ host: '127.0.0.1', port: 53 }],
-    clock: systemClock,
-  })
-  try {
-    return await use(resolver)
-  } finally {
-    resolver.close()
-  }
-}
 
 /** The settings that matter here, without the others' faults: they may be what this run mends. */
 function networkSettings(present: NodeJS.ProcessEnv, more: Record<string, string> = {}): Config {
@@ -286,9 +254,7 @@ async function checksBy(
   config: Config,
   changed: readonly string[],
 ): Promise<CheckResult[]> {
-  if (!access.isRunning || changed.length > 0) return checkHere(config)
-  const { items } = await access.client.call('GET', '/sendwright/v1/system/checks')
-  return items as CheckResult[]
+  return access.isRunning && changed.length === 0 ? checksOf(access.client) : checkHere(config)
 }
 
 async function sendTest(parts: {

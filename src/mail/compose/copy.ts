@@ -9,7 +9,7 @@
  */
 
 import { type MaybePromise, whenKnown } from '../../base/flow/cache.ts'
-import { foreignJsonOrNull } from '../../base/foreign-json.ts'
+import { foreignJsonIn } from '../../base/foreign-json.ts'
 import { isPlainObject } from '../../base/values.ts'
 import type { MimeMessage } from '../../protocols/message/mime-message.ts'
 import { bareAddress, type Mailbox } from '../../protocols/mime/address.ts'
@@ -328,7 +328,7 @@ const sourceOf = (chosen: ChosenTemplate & { [SOURCE]?: TemplateSource }): Templ
 
 function structured(value: unknown): unknown {
   if (typeof value !== 'string' || !/^\s*[[{]/.test(value)) return value
-  const parsed = foreignJsonOrNull(value)
+  const parsed = foreignJsonIn(value)
   return isPlainObject(parsed) || Array.isArray(parsed) ? parsed : value
 }
 

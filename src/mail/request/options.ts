@@ -4,7 +4,7 @@
  * one reader checks the values, in the order of the table.
  */
 
-import { foreignJsonOrNull } from '../../base/foreign-json.ts'
+import { foreignJsonIn } from '../../base/foreign-json.ts'
 import { BadRequest } from '../../base/process/errors.ts'
 import { isGoZeroTime, parseDate } from '../../base/time/dates.ts'
 import { HOUR_MS, MINUTE_MS } from '../../base/time/durations.ts'
@@ -391,7 +391,7 @@ function recipientVariables(text: string): Map<string, RecipientVariables> {
 }
 
 export function jsonObject(text: string, parameter: string): Record<string, unknown> {
-  const value = foreignJsonOrNull(text)
+  const value = foreignJsonIn(text)
   if (isPlainObject(value)) return value
   throw new BadRequest(`'${parameter}' parameter is not a valid JSON`)
 }

@@ -83,12 +83,7 @@ export function auditedAttempts(
   }
 }
 
-export interface AllowedCallers {
-  /** Synchronous while the list is in memory. */
-  allows(accountId: string, address: string): MaybePromise<boolean>
-  /** Must be called after every change of an account's list. */
-  changed(): void
-}
+export type AllowedCallers = ReturnType<typeof createAllowedCallers>
 
 /** accounts.md section 8 rule 6. */
 const REMEMBER_MS = 5_000
@@ -110,7 +105,7 @@ export function createAllowedCallers(
   accounts: Pick<AccountDirectory, 'byId'>,
   clock: Clock,
   changes: SharedCache['changes'],
-): AllowedCallers {
+) {
   const lists: Cache<List> = createCache({
     clock,
     ttlMs: REMEMBER_MS,
@@ -128,9 +123,12 @@ export function createAllowedCallers(
   }
 
   return {
-    allows: (accountId, address) => whenKnown(lists.get(accountId), (list) => listAllows(list, address)),
+    /** Synchronous while the list is in memory. */
+    allows: (accountId: string, address: string): MaybePromise<boolean> =>
+      whenKnown(lists.get(accountId), (list) => listAllows(list, address)),
     // Of all accounts: those of its children may depend on it.
-    changed: () => lists.forget(),
+    /** Must be called after every change of an account's list. */
+    changed: (): void => lists.forget(),
   }
 }
 

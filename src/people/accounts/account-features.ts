@@ -1,6 +1,6 @@
 /** Features that an account switches for itself (accounts.md section 1 rules 6 and 7). */
 import { sql, type Transaction } from 'kysely'
-import { ForeignJsonError, parseForeignJson } from '../../base/foreign-json.ts'
+import { foreignJsonIn } from '../../base/foreign-json.ts'
 import { BadRequest } from '../../base/process/errors.ts'
 import { invalidFormat, isPlainObject, jsonText } from '../../base/values.ts'
 import { type Operation, operation } from '../../platform/http/operation.ts'
@@ -89,9 +89,7 @@ function enabledOf(params: Params, name: string): boolean | undefined {
 
 function parsed(name: string, text: string): unknown {
   if (text.length > VALUE_LENGTH_MAX) throw invalidFormat(name, text)
-  try {
-    return parseForeignJson(text)
-  } catch (error) {
-    throw error instanceof ForeignJsonError ? invalidFormat(name, text) : error
-  }
+  const value = foreignJsonIn(text)
+  if (value === undefined) throw invalidFormat(name, text)
+  return value
 }

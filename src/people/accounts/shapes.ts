@@ -28,6 +28,11 @@ export const SESSION = named('BrowserSession', 'A session of a browser', {
   current: flag('The one that makes this call'),
 })
 
+export const SESSIONS = object('Sessions', {
+  total_count: integer('Number of items'),
+  items: list('Newest first', SESSION),
+})
+
 const RIGHT = oneOf('Reading (R), changing (W), both or neither (-)', ['RW', 'R', 'W', '-'])
 type RightFields = { [A in keyof typeof RIGHTS]: typeof RIGHT }
 const RIGHT_FIELDS = Object.fromEntries(Object.keys(RIGHTS).map((area) => [area, RIGHT])) as RightFields

@@ -13,20 +13,7 @@ export type User = Selectable<UserRow>
 export const isActive = ({ password_hash, auth_method }: User) =>
   password_hash !== null || auth_method === 'oidc'
 
-export interface UserDirectory {
-  /** Oldest first. */
-  list(
-    accountId: string,
-    filter: { role?: UserRole | undefined; limit: number; skip: number },
-  ): Promise<{ rows: User[]; total: number }>
-  /** @throws NotFound */
-  read(accountId: string, id: string): Promise<User>
-  /** By an address in the form that somebody typed. */
-  byEmail(text: string): Promise<User | null>
-  byId(id: string): Promise<User | null>
-  /** How many users the account has, and whether any account has one of that address. */
-  room(accountId: string, email: string): Promise<{ count: number; isTaken: boolean }>
-}
+export type UserDirectory = ReturnType<typeof createUserDirectory>
 
 const EMAIL_LENGTH_MAX = 254 // RFC 5321 §4.5.3.1.3, without the angle brackets
 
@@ -57,12 +44,16 @@ export async function adminMailboxes(
   return rows.map(({ email }) => email)
 }
 
-export function createUserDirectory(store: Pick<Store, 'db'>): UserDirectory {
+export function createUserDirectory(store: Pick<Store, 'db'>) {
   const where = async (column: 'id' | 'email', value: string) =>
     (await store.db.selectFrom('users').selectAll().where(column, '=', value).executeTakeFirst()) ?? null
 
   return {
-    async list(accountId, { role, limit, skip }) {
+    /** Oldest first. */
+    async list(
+      accountId: string,
+      { role, limit, skip }: { role?: UserRole | undefined; limit: number; skip: number },
+    ): Promise<{ rows: User[]; total: number }> {
       let query = store.db.selectFrom('users').where('account_id', '=', accountId)
       if (role !== undefined) query = query.where('role', '=', role)
       const count = await countOf(query)
@@ -75,15 +66,18 @@ export function createUserDirectory(store: Pick<Store, 'db'>): UserDirectory {
         .execute()
       return { rows, total: count }
     },
-    async read(accountId, id) {
+    /** @throws NotFound */
+    async read(accountId: string, id: string): Promise<User> {
       const row = /^[0-9a-f]{24}$/.test(id) ? await where('id', id) : null
       if (row?.account_id !== accountId) throw new NotFound('No such user exists')
       return row
     },
     // Queries for an invalid address too: the response time must not depend on the address.
-    byEmail: (text) => where('email', emailOf(text) ?? ''),
-    byId: (id) => where('id', id),
-    async room(accountId, email) {
+    /** By an address in the form that somebody typed. */
+    byEmail: (text: string): Promise<User | null> => where('email', emailOf(text) ?? ''),
+    byId: (id: string): Promise<User | null> => where('id', id),
+    /** How many users the account has, and whether any account has one of that address. */
+    async room(accountId: string, email: string): Promise<{ count: number; isTaken: boolean }> {
       const { count, same } = await store.db
         .selectFrom('users')
         .select((of) => [

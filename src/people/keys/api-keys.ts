@@ -6,7 +6,7 @@
 import type { Transaction } from 'kysely'
 import { type Cache, createCache, type MaybePromise, remember, whenKnown } from '../../base/flow/cache.ts'
 import { randomHex } from '../../base/ids.ts'
-import { BadRequest, Forbidden, NotFound } from '../../base/process/errors.ts'
+import { BadRequest, Forbidden, present } from '../../base/process/errors.ts'
 import type { Clock } from '../../base/time/clock.ts'
 import { DAY_MS, HOUR_MS } from '../../base/time/durations.ts'
 import type { Caller } from '../../platform/http/rights/auth.ts'
@@ -138,8 +138,10 @@ export function createKeys(store: Store, sealer: Sealer, clock: Clock) {
     async remove(accountId: string, id: string): Promise<void> {
       const removed = await lockedAccount(store, accountId, async (tx) => {
         const rows = await tx.selectFrom('api_keys').selectAll().where('account_id', '=', accountId).execute()
-        const row = rows.find((candidate) => candidate.id === id)
-        if (!row) throw new NotFound('no key matching id')
+        const row = present(
+          rows.find((candidate) => candidate.id === id),
+          'no key matching id',
+        )
         const admins = rows.filter((other) => isAdminKey(other) && isUsable(other, clock.now()))
         if (admins.length === 1 && admins[0] === row) throw new BadRequest('cannot delete the last admin key')
         await tx.deleteFrom('api_keys').where('id', '=', id).execute()

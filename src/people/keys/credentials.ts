@@ -20,31 +20,7 @@ interface NewCredential {
   password?: string | undefined
 }
 
-export interface Credentials {
-  list(
-    domain: Domain,
-    page: { skip: number; limit: number },
-  ): Promise<{ rows: CredentialRow[]; total: number }>
-  /** Creates the logins or sets their passwords, all or none. Resolves to the generated passwords. */
-  set(domain: Domain, given: readonly NewCredential[]): Promise<Map<string, string>>
-  /** @throws NotFound */
-  changePassword(domain: Domain, spec: string, password: string | undefined): Promise<string | null>
-  remove(domain: Domain, spec: string): Promise<string>
-  removeAll(domain: Domain): Promise<number>
-  /**
-   * The system login `postmaster@<name>` of a domain; null: it cannot be used yet. Resolves, once the password is hashed, to
-   * what writes it.
-   */
-  systemWrite: SystemLoginWrite
-  /** Removes all logins of a deleted domain. */
-  forgetDomain(domain: Pick<Domain, 'id'>): Promise<void>
-  /** Null for an unknown login, a wrong password or a login without one; equally slow in every case. */
-  authenticate(login: string, password: string): Promise<SmtpLogin | null>
-  /** The login of that name with its account, or null. */
-  known(login: string): Promise<{ accountId: string; login: string } | null>
-  /** Whether a session's login still exists with the same password. */
-  stillValid(login: SmtpLogin): Promise<boolean>
-}
+export type Credentials = ReturnType<typeof createCredentials>
 
 const PASSWORD_MIN = 5
 const PASSWORD_MAX = 32
@@ -74,7 +50,7 @@ function removeLogins(store: Store, domainId: string, kinds: readonly Flag[]): P
   })
 }
 
-export function createCredentials(store: Store, sealer: Sealer, clock: Clock): Credentials {
+export function createCredentials(store: Store, sealer: Sealer, clock: Clock) {
   const matches = createVerification(sealer, clock)
 
   const find = (login: string) =>
@@ -87,13 +63,17 @@ export function createCredentials(store: Store, sealer: Sealer, clock: Clock): C
   }
 
   return {
-    async list(domain, { skip, limit }) {
+    async list(
+      domain: Domain,
+      { skip, limit }: { skip: number; limit: number },
+    ): Promise<{ rows: CredentialRow[]; total: number }> {
       const query = store.db.selectFrom('credentials').where('domain_id', '=', domain.id)
       const count = await countOf(query)
       const rows = await query.selectAll().orderBy('login').limit(limit).offset(skip).execute()
       return { rows, total: count }
     },
-    async set(domain, given) {
+    /** Creates the logins or sets their passwords, all or none. Resolves to the generated passwords. */
+    async set(domain: Domain, given: readonly NewCredential[]): Promise<Map<string, string>> {
       const generated = new Map<string, string>()
       const rows: CredentialRow[] = []
       const now = Math.floor(clock.now())
@@ -125,7 +105,8 @@ export function createCredentials(store: Store, sealer: Sealer, clock: Clock): C
       })
       return generated
     },
-    async changePassword(domain, spec, password) {
+    /** @throws NotFound */
+    async changePassword(domain: Domain, spec: string, password: string | undefined): Promise<string | null> {
       const row = await own(domain, spec)
       if (password !== undefined) checkPassword(password)
       const next = password ?? generatePassword()
@@ -136,7 +117,7 @@ export function createCredentials(store: Store, sealer: Sealer, clock: Clock): C
         .execute()
       return password === undefined ? next : null
     },
-    async remove(domain, spec) {
+    async remove(domain: Domain, spec: string): Promise<string> {
       const row = await own(domain, spec)
       if (row.is_system) throw new BadRequest(`Cannot delete system mailbox: ${row.login}`)
       await store.transaction(async (tx) => {
@@ -145,8 +126,12 @@ export function createCredentials(store: Store, sealer: Sealer, clock: Clock): C
       })
       return row.login
     },
-    removeAll: ({ id }) => removeLogins(store, id, [0]),
-    async systemWrite(domain, password) {
+    removeAll: ({ id }: Domain): Promise<number> => removeLogins(store, id, [0]),
+    /**
+     * The system login `postmaster@<name>` of a domain; null: it cannot be used yet. Resolves, once the password is hashed, to
+     * what writes it.
+     */
+    systemWrite: (async (domain, password) => {
       const now = Math.floor(clock.now())
       const password_hash = password === null ? null : await hashPassword(password)
       const row = {
@@ -167,11 +152,13 @@ export function createCredentials(store: Store, sealer: Sealer, clock: Clock): C
           )
           .execute()
       }
-    },
-    async forgetDomain({ id }) {
+    }) satisfies SystemLoginWrite,
+    /** Removes all logins of a deleted domain. */
+    async forgetDomain({ id }: Pick<Domain, 'id'>): Promise<void> {
       await removeLogins(store, id, [0, 1])
     },
-    async authenticate(login, password) {
+    /** Null for an unknown login, a wrong password or a login without one; equally slow in every case. */
+    async authenticate(login: string, password: string): Promise<SmtpLogin | null> {
       const row = await find(login.toLowerCase())
       if (!(await matches(row, password)) || !row) return null
       return {
@@ -181,11 +168,13 @@ export function createCredentials(store: Store, sealer: Sealer, clock: Clock): C
         changedAt: row.changed_at,
       }
     },
-    async known(login) {
+    /** The login of that name with its account, or null. */
+    async known(login: string): Promise<{ accountId: string; login: string } | null> {
       const row = await find(login.toLowerCase())
       return row === undefined ? null : { accountId: row.account_id, login: row.login }
     },
-    async stillValid(login) {
+    /** Whether a session's login still exists with the same password. */
+    async stillValid(login: SmtpLogin): Promise<boolean> {
       const row = await find(login.login)
       return row !== undefined && row.changed_at === login.changedAt
     },

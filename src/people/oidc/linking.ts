@@ -38,16 +38,18 @@ interface LinkingParts extends Pick<Core, 'store' | 'clock'> {
   accountId: string
 }
 
+interface SignIn {
+  identity: Identity
+  /** Statements that fail the unit if this sign-in was completed before. */
+  completion: readonly Statement[]
+  visitor: Visitor
+}
+
 export function createLinking(parts: LinkingParts) {
   const { oidc, store, clock, userDirectory, sendMail, publicUrl } = parts
   const nowMs = () => Math.floor(clock.now())
 
-  async function enter(
-    user: User,
-    identity: Identity,
-    completion: readonly Statement[],
-    visitor: Visitor,
-  ): Promise<User> {
+  async function enter(user: User, { identity, completion, visitor }: SignIn): Promise<User> {
     const { after, update } = entering(oidc, user, identity, nowMs())
     const detail = { by: 'oidc', role: after.role }
     await store.commit([
@@ -58,12 +60,7 @@ export function createLinking(parts: LinkingParts) {
     return after
   }
 
-  async function link(
-    user: User,
-    identity: Identity,
-    completion: readonly Statement[],
-    visitor: Visitor,
-  ): Promise<User> {
+  async function link(user: User, { identity, completion, visitor }: SignIn): Promise<User> {
     const { issuer } = identity
     if (await isLinked(store.db, user, issuer))
       throw new SignInRefused(`The user ${user.email} is linked with another account of ${oidc.label}`)
@@ -95,12 +92,7 @@ export function createLinking(parts: LinkingParts) {
     return after
   }
 
-  async function create(
-    email: string,
-    identity: Identity,
-    completion: readonly Statement[],
-    visitor: Visitor,
-  ): Promise<User> {
+  async function create(email: string, { identity, completion, visitor }: SignIn): Promise<User> {
     checkDomain(oidc, email)
     if (oidc.newUserRole === null) throw new SignInRefused(`Nobody has invited ${email}`)
     const role = roleFor(oidc, identity, oidc.newUserRole)
@@ -126,26 +118,21 @@ export function createLinking(parts: LinkingParts) {
     return user
   }
 
-  async function resolve(
-    identity: Identity,
-    completion: readonly Statement[],
-    visitor: Visitor,
-  ): Promise<User> {
+  async function resolve(signIn: SignIn): Promise<User> {
+    const { identity } = signIn
     const linkedId = await linkedUserId(store.db, identity)
     const known = linkedId === null ? null : await userDirectory.byId(linkedId)
-    if (known !== null) return enter(known, identity, completion, visitor)
+    if (known !== null) return enter(known, signIn)
     const email = emailOf(verifiedEmail(identity.claims) ?? '')
     if (email === null) throw new SignInRefused(`${oidc.label} has not verified your mail address`)
     const user = await userDirectory.byEmail(email)
-    return user === null
-      ? create(email, identity, completion, visitor)
-      : link(user, identity, completion, visitor)
+    return user === null ? create(email, signIn) : link(user, signIn)
   }
 
   return {
-    /** `completion`: statements that fail the unit if this sign-in was completed before. @throws SignInRefused */
-    signIn: (identity: Identity, completion: readonly Statement[], visitor: Visitor): Promise<User> =>
-      resolve(identity, completion, visitor).catch((error: unknown) => {
+    /** @throws SignInRefused */
+    signIn: (signIn: SignIn): Promise<User> =>
+      resolve(signIn).catch((error: unknown) => {
         if (error instanceof StaleWrite)
           throw new SignInRefused('This sign-in was completed before, or your user was changed meanwhile')
         throw error

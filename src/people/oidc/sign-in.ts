@@ -59,7 +59,8 @@ export function createOidcSignIn(parts: OidcSignInParts) {
         const identity = await provider.identify(query, attempt)
         const { isFresh } = identity
         if (attempt.isProof && !isFresh) throw new SignInRefused(`${label} has not asked again who you are`)
-        const user = await linking.signIn(identity, attempts.complete(attempt), { remoteAddress, requestId })
+        const completion = attempts.complete(attempt)
+        const user = await linking.signIn({ identity, completion, visitor: { remoteAddress, requestId } })
         return { user, isFresh }
       } finally {
         running -= 1

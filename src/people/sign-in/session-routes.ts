@@ -1,13 +1,13 @@
 /** Says who calls, lists browser sessions and ends them. */
 
-import { integer, list, message, type Of, object, text } from '../../base/shape.ts'
+import { integer, message, type Of, object, text } from '../../base/shape.ts'
 import { formatRfc3339 } from '../../base/time/dates.ts'
 import { type Operation, operationsOf } from '../../platform/http/operation.ts'
 import type { Caller } from '../../platform/http/rights/auth.ts'
 import { rightsOf } from '../../platform/http/rights/rights.ts'
 import type { SessionRow } from '../../platform/store/schema.ts'
 import type { AccountDirectory } from '../accounts/account-directory.ts'
-import { CALLER, SESSION } from '../accounts/shapes.ts'
+import { CALLER, type SESSION, SESSIONS } from '../accounts/shapes.ts'
 import type { UserDirectory } from '../accounts/user-directory.ts'
 import type { Sessions } from './sessions.ts'
 
@@ -63,15 +63,9 @@ export function sessionRoutes({
     api.get(PATH, {
       id: 'listSessions',
       summary: 'List the browser sessions of the account, newest first',
-      answers: {
-        200: object('Sessions', {
-          total_count: integer('Number of items'),
-          items: list('Newest first', SESSION),
-        }),
-      },
+      answers: { 200: SESSIONS },
       async handler({ caller }) {
-        const rows = await sessions.list(caller.accountId)
-        return { total_count: rows.length, items: rows.map((row) => sessionView(row, caller)) }
+        return sessionsView(await sessions.list(caller.accountId), caller)
       },
     }),
     api.delete(PATH, {
@@ -100,7 +94,12 @@ export function sessionRoutes({
 const ownSession = (caller: Caller) => (caller.kind === 'session' ? caller.keyId : null)
 
 /** `caller`: who lists them. */
-export function sessionView(row: SessionRow, caller: Caller): Of<typeof SESSION> {
+export const sessionsView = (rows: readonly SessionRow[], caller: Caller): Of<typeof SESSIONS> => ({
+  total_count: rows.length,
+  items: rows.map((row) => sessionView(row, caller)),
+})
+
+function sessionView(row: SessionRow, caller: Caller): Of<typeof SESSION> {
   return {
     id: row.id,
     key_id: row.key_id,

@@ -1,6 +1,6 @@
 /** Subaccounts over HTTP (accounts.md section 3). */
 
-import { ForeignJsonError, parseForeignJson } from '../../base/foreign-json.ts'
+import { foreignJsonIn } from '../../base/foreign-json.ts'
 import { BadRequest } from '../../base/process/errors.ts'
 import { integer, list, message, type Of, object } from '../../base/shape.ts'
 import { formatGmt } from '../../base/time/dates.ts'
@@ -165,19 +165,10 @@ function givenOf(input: InputOf<typeof FEATURES>): Partial<Record<Feature, boole
 
 /** Undefined for anything but `{"enabled": <boolean>}`, which is ignored. */
 function enabledOf(given: unknown): boolean | undefined {
-  const value = typeof given === 'string' ? parsed(given) : given
+  const value = typeof given === 'string' ? foreignJsonIn(given) : given
   const enabled = isPlainObject(value) ? value['enabled'] : undefined
   if (typeof enabled === 'string') return booleanOf(enabled)
   return typeof enabled === 'boolean' ? enabled : undefined
-}
-
-function parsed(text: string): unknown {
-  try {
-    return parseForeignJson(text)
-  } catch (error) {
-    if (error instanceof ForeignJsonError) return undefined
-    throw error
-  }
 }
 
 const featureView = <F extends Partial<Record<Feature, boolean>>>(features: F) =>

@@ -4,7 +4,7 @@
  */
 import type { Transaction } from 'kysely'
 import { randomHex } from '../../base/ids.ts'
-import { BadRequest, NotFound, parentsOnly } from '../../base/process/errors.ts'
+import { BadRequest, NotFound, parentsOnly, present } from '../../base/process/errors.ts'
 import type { Core } from '../../core.ts'
 import type { AccountRow, AuditRow, Schema } from '../../platform/store/schema.ts'
 import {
@@ -51,9 +51,7 @@ export function createSubaccounts(parts: SubaccountParts) {
 
   async function own(callerId: string, id: string): Promise<AccountRow> {
     await checkParent(callerId)
-    const row = ACCOUNT_ID.test(id) ? await findRow(store, callerId, id) : undefined
-    if (row === undefined) throw new NotFound()
-    return row
+    return present(ACCOUNT_ID.test(id) ? await findRow(store, callerId, id) : undefined)
   }
 
   /** Writes the columns that `change` returns for the present row, and notes the change. A closed account has none. */

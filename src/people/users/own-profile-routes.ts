@@ -1,14 +1,14 @@
 /** The own user: its name, how it reads dates, and its sessions (own-operations.md section 7). */
 import { BadRequest } from '../../base/process/errors.ts'
-import { integer, list, message, object } from '../../base/shape.ts'
+import { message } from '../../base/shape.ts'
 import { formatRfc3339 } from '../../base/time/dates.ts'
 import { type Operation, operationsOf } from '../../platform/http/operation.ts'
 import { givenParam, textParam } from '../../platform/http/request/inputs.ts'
 import type { UserRole } from '../../platform/http/rights/rights.ts'
-import { SESSION } from '../accounts/shapes.ts'
+import { SESSIONS } from '../accounts/shapes.ts'
 import type { User } from '../accounts/user-directory.ts'
 import type { SecondFactor } from '../sign-in/second-factor.ts'
-import { sessionView } from '../sign-in/session-routes.ts'
+import { sessionsView } from '../sign-in/session-routes.ts'
 import type { Sessions } from '../sign-in/sessions.ts'
 import { ERRORS, type OwnUsers, PATH } from './own-user.ts'
 import { PROFILE } from './shapes.ts'
@@ -67,17 +67,11 @@ export function ownProfileRoutes(parts: OwnProfileRouteParts): Operation[] {
     api.get(`${PATH}/sessions`, {
       id: 'listOwnSessions',
       summary: 'List the browser sessions of the user, newest first',
-      answers: {
-        200: object('Sessions', {
-          total_count: integer('Number of items'),
-          items: list('Newest first', SESSION),
-        }),
-        ...ERRORS,
-      },
+      answers: { 200: SESSIONS, ...ERRORS },
       async handler({ caller }) {
         const { id, account_id } = await ownUsers.read(caller)
         const rows = (await sessions.list(account_id)).filter(({ user_id }) => user_id === id)
-        return { total_count: rows.length, items: rows.map((row) => sessionView(row, caller)) }
+        return sessionsView(rows, caller)
       },
     }),
     api.delete(`${PATH}/sessions/{session_id}`, {

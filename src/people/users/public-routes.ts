@@ -1,5 +1,5 @@
 /** For users who are not signed in: accept an invitation, request a new password, choose it. */
-import { NotFound } from '../../base/process/errors.ts'
+import { NotFound, present } from '../../base/process/errors.ts'
 import { message } from '../../base/shape.ts'
 import { jsonReply } from '../../platform/http/answer/reply.ts'
 import type { FailedAttempts } from '../../platform/http/limits/failed-attempts.ts'
@@ -43,8 +43,7 @@ export function publicUserRoutes(parts: PublicUserRouteParts): Operation[] {
         const user = await withLink(context, () =>
           users.acceptInvitation(token, password, visitorOf(context)),
         )
-        const opened = await sessionOpening.openForUser(user, 'invitation', context)
-        if (!opened) throw new NotFound()
+        const opened = present(await sessionOpening.openForUser(user, 'invitation', context))
         const headers = { 'set-cookie': sessionCookie(opened.secret, context.isSecure, opened.lifetimeMs) }
         return jsonReply({ message: 'Signed in' }, { headers })
       },

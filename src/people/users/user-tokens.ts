@@ -11,31 +11,23 @@ import { insert, type Statement, type Store } from '../../platform/store/store.t
 
 type TokenPurpose = 'invitation' | 'reset'
 
-export interface UserTokens {
-  readonly invitationDays: number
-  readonly resetMinutes: number
-  /**
-   * A token, and the statements that store it. A new invitation voids the older one. Several resets are valid at a
-   * time: else anyone could void the link that its owner is about to open by requesting another.
-   */
-  make(purpose: TokenPurpose, userId: string): { token: string; statements: Statement[] }
-  /** The id of its user; null for an invalid token. */
-  find(purpose: TokenPurpose, token: string): Promise<string | null>
-  /** Fails its unit if the token is no longer valid. */
-  consume(purpose: TokenPurpose, token: string): Statement
-}
+export type UserTokens = ReturnType<typeof createUserTokens>
 
 /** accounts.md section 7 rule 4. */
 const INVITATION_DAYS = 7
 const RESET_MINUTES = 60
 
-export function createUserTokens(store: Store, sealer: Sealer, clock: Clock): UserTokens {
+export function createUserTokens(store: Store, sealer: Sealer, clock: Clock) {
   const digest = (purpose: TokenPurpose, token: string) => sealer.mac(purpose, token).toString('hex')
   const nowMs = () => Math.floor(clock.now())
   return {
     invitationDays: INVITATION_DAYS,
     resetMinutes: RESET_MINUTES,
-    make(purpose, userId) {
+    /**
+     * A token, and the statements that store it. A new invitation voids the older one. Several resets are valid at a
+     * time: else anyone could void the link that its owner is about to open by requesting another.
+     */
+    make(purpose: TokenPurpose, userId: string): { token: string; statements: Statement[] } {
       const token = newSecret(store)
       const now = nowMs()
       const lifetimeMs = purpose === 'invitation' ? INVITATION_DAYS * DAY_MS : RESET_MINUTES * MINUTE_MS
@@ -46,7 +38,8 @@ export function createUserTokens(store: Store, sealer: Sealer, clock: Clock): Us
           : { sql: 'DELETE FROM user_tokens WHERE user_id = ? AND expires_at <= ?', values: [userId, now] }
       return { token, statements: [old, insert('user_tokens', { ...row, expires_at: now + lifetimeMs })] }
     },
-    async find(purpose, token) {
+    /** The id of its user; null for an invalid token. */
+    async find(purpose: TokenPurpose, token: string): Promise<string | null> {
       if (!isSecret(token)) return null
       const row = await store.db
         .selectFrom('user_tokens')
@@ -57,7 +50,8 @@ export function createUserTokens(store: Store, sealer: Sealer, clock: Clock): Us
         .executeTakeFirst()
       return row?.user_id ?? null
     },
-    consume: (purpose, token) => ({
+    /** Fails its unit if the token is no longer valid. */
+    consume: (purpose: TokenPurpose, token: string): Statement => ({
       sql: 'DELETE FROM user_tokens WHERE digest = ? AND purpose = ? AND expires_at > ?',
       values: [digest(purpose, token), purpose, nowMs()],
       expectRows: 1,

@@ -13,7 +13,7 @@ import { type Chunk, readChunks } from '../../protocols/message/mime-message.ts'
 import type { OutgoingPostRow } from '../store/schema.ts'
 import { StaleWrite, type Statement, type Store } from '../store/store.ts'
 import type { Tracing } from '../traces/tracing.ts'
-import type { HttpClient, HttpOutcome } from './http-client.ts'
+import type { HttpClient, HttpOutcome, HttpRequest } from './http-client.ts'
 import type { Lane } from './post-lanes.ts'
 import type { PostRows } from './post-rows.ts'
 
@@ -23,14 +23,11 @@ export interface PostKind {
   prepare(row: OutgoingPostRow): Promise<PreparedPost | null>
 }
 
-export interface PreparedPost {
+export interface PreparedPost extends Pick<HttpRequest, 'connectMs' | 'totalMs'> {
   /** The URL to call; the row's may be masked. Default: the row's. */
   url?: string
   headers: Readonly<Record<string, string>>
   body: Chunk
-  /** As in `HttpRequest`. */
-  connectMs?: number
-  totalMs?: number
   /** Pauses in milliseconds, each after the previous attempt; empty: one attempt only. */
   retryScheduleMs: readonly number[]
   /** Why an answer with a 2xx is a failure all the same, from its body; null: it is none. Absent: the status alone counts. */
@@ -54,7 +51,7 @@ export interface Attempt {
   at: number
 }
 
-interface PostAttemptParts {
+export interface PostAttemptParts {
   store: Store
   client: HttpClient
   clock: Clock

@@ -8,24 +8,16 @@
  *
  * A process that dies between the POST and its record repeats the POST: at least once, never lost.
  */
-import type { Logger } from 'pino'
-import type { Clock, Timer } from '../../base/time/clock.ts'
-import type { Statement, Store } from '../store/store.ts'
-import type { Tracing } from '../traces/tracing.ts'
-import type { HttpClient } from './http-client.ts'
-import { createPostAttempts, type PostKind } from './post-attempts.ts'
+import type { Timer } from '../../base/time/clock.ts'
+import type { Statement } from '../store/store.ts'
+import { createPostAttempts, type PostAttemptParts, type PostKind } from './post-attempts.ts'
 import { createPostClaims } from './post-claims.ts'
 import { createPostLanes } from './post-lanes.ts'
 import { createPostRows, type NewPost, postStatements } from './post-rows.ts'
 
-interface PostQueueParts {
-  store: Store
-  client: HttpClient
-  clock: Clock
-  log: Logger
+interface PostQueueParts extends Pick<PostAttemptParts, 'store' | 'client' | 'clock' | 'log' | 'tracing'> {
   /** Identifies this process among those that share the database. */
   owner: string
-  tracing: Tracing | undefined
   /** Other processes make the POSTs. */
   isOff: boolean
 }

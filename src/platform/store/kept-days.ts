@@ -40,17 +40,10 @@ export function keptBounds(config: BoundSettings): Record<KeptKind, KeptBounds> 
 export const withinBounds = (days: number, { min, max }: KeptBounds): number =>
   Math.min(Math.max(days, min), max)
 
-export interface KeptDays {
-  /** What the domain, or else its account, has set; undefined: neither. */
-  of(accountId: string, domainId: string | null): number | undefined
-  /** Accounts with a setting of their own or of a domain. */
-  accounts: ReadonlySet<string>
-  /** The smallest of all; undefined without any. */
-  least: number | undefined
-}
+export type KeptDays = Awaited<ReturnType<typeof readKeptDays>>
 
 /** All settings of a kind: as many rows as people have made. */
-export async function readKeptDays(store: Store, kind: KeptKind, bounds: KeptBounds): Promise<KeptDays> {
+export async function readKeptDays(store: Store, kind: KeptKind, bounds: KeptBounds) {
   const rows = await store.db
     .selectFrom('retention_settings')
     .select(['account_id', 'domain_id', 'days'])
@@ -58,10 +51,13 @@ export async function readKeptDays(store: Store, kind: KeptKind, bounds: KeptBou
     .execute()
   const days = new Map(rows.map((row) => [placeOf(row), withinBounds(row.days, bounds)]))
   return {
-    of: (accountId, domainId) =>
+    /** What the domain, or else its account, has set; undefined: neither. */
+    of: (accountId: string, domainId: string | null): number | undefined =>
       days.get(placeOf({ account_id: accountId, domain_id: domainId ?? '' })) ??
       days.get(placeOf({ account_id: accountId, domain_id: '' })),
+    /** Accounts with a setting of their own or of a domain. */
     accounts: new Set(rows.map(({ account_id }) => account_id)),
+    /** The smallest of all; undefined without any. */
     least: rows.length === 0 ? undefined : Math.min(...days.values()),
   }
 }

@@ -7,7 +7,7 @@
  * 3. The link has the variables of the domain, signed where the operator has a key.
  */
 import { sign } from 'node:crypto'
-import { foreignJsonOrNull } from '../../base/foreign-json.ts'
+import { foreignJsonIn } from '../../base/foreign-json.ts'
 import { printableLine } from '../../base/printable.ts'
 import { isPlainObject } from '../../base/values.ts'
 import { confidentialUrl } from '../../platform/config/parsers.ts'
@@ -89,7 +89,7 @@ async function interfaceOf(resolver: Pick<Resolver, 'query'>, domain: string) {
 async function readJson(client: Pick<HttpClient, 'send'>, url: string): Promise<Record<string, unknown>> {
   const outcome = await client.send({ url, method: 'GET', headers: { accept: 'application/json' } })
   if (outcome.kind !== 'answered' || outcome.status !== 200) return {}
-  const value = foreignJsonOrNull(outcome.body.toString())
+  const value = foreignJsonIn(outcome.body.toString())
   return isPlainObject(value) ? value : {}
 }
 

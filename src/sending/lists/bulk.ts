@@ -5,7 +5,7 @@
  */
 
 import { CsvSyntaxError, readCsv } from '../../base/csv.ts'
-import { foreignJsonOrNull } from '../../base/foreign-json.ts'
+import { foreignJsonIn } from '../../base/foreign-json.ts'
 import { BadRequest } from '../../base/process/errors.ts'
 import { isPlainObject } from '../../base/values.ts'
 import type { ListMemberRow } from '../../platform/store/schema.ts'
@@ -56,7 +56,7 @@ const bad = (entry: unknown, why = 'Invalid format'): BadEntry => {
  * @throws BadRequest if it is no array, or has over 1,000 entries
  */
 export function readJsonEntries(members: unknown): Entry[] {
-  const items = typeof members === 'string' ? foreignJsonOrNull(members) : members
+  const items = typeof members === 'string' ? foreignJsonIn(members) : members
   if (!Array.isArray(items)) throw new BadRequest("Parameter 'members' is not a valid JSON array")
   if (items.length > ENTRIES_MAX) throw new BadRequest(TOO_MANY)
   return items.map(readJsonEntry)

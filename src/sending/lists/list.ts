@@ -1,6 +1,6 @@
 /** Mailing lists and their members as the service uses them. */
 
-import { foreignJsonOrNull } from '../../base/foreign-json.ts'
+import { foreignJsonIn } from '../../base/foreign-json.ts'
 import { type Language, languageOf } from '../../base/languages.ts'
 import { BadRequest } from '../../base/process/errors.ts'
 import { isPlainObject } from '../../base/values.ts'
@@ -89,7 +89,7 @@ export function readAddress(text: string): ReadAddress | null {
 
 /** The object in `vars`: an object, or its JSON as text. @throws BadRequest with the contract's text */
 export function readVars(value: unknown): Record<string, unknown> {
-  const vars = typeof value === 'string' ? foreignJsonOrNull(value) : value
+  const vars = typeof value === 'string' ? foreignJsonIn(value) : value
   if (!isPlainObject(vars)) throw new BadRequest("Parameter 'vars' is not a valid JSON object")
   if (JSON.stringify(vars).length > VARS_BYTES_MAX) {
     throw new BadRequest(`Parameter 'vars' is too large, max is ${VARS_BYTES_MAX / 1024} KB`)

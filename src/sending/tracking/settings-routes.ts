@@ -1,5 +1,5 @@
 /** Tracking settings over HTTP (tracking.md K1-K4). */
-import { foreignJsonOrNull } from '../../base/foreign-json.ts'
+import { foreignJsonIn } from '../../base/foreign-json.ts'
 import { BadRequest } from '../../base/process/errors.ts'
 import { invalidChoice, isPlainObject } from '../../base/values.ts'
 import { type Operation, operationsOf } from '../../platform/http/operation.ts'
@@ -185,7 +185,7 @@ function topicRoutes({ domains, tracking, lists, pageTemplates }: SettingsParts)
 function topicsOf(params: Params, name: string): Topic[] | undefined {
   const given = params.value(name)
   if (given === undefined) return undefined
-  const items = typeof given === 'string' ? foreignJsonOrNull(given) : given
+  const items = typeof given === 'string' ? foreignJsonIn(given) : given
   if (!Array.isArray(items)) throw new BadRequest(`Parameter '${name}' is not a valid JSON array`)
   if (items.length > TOPICS_MAX) throw new BadRequest(`A domain has at most ${TOPICS_MAX} topics`)
   const topics = items.map(topicOf)

@@ -5,7 +5,7 @@
 import type { Area } from '../../area.ts'
 import { BadRequest } from '../../base/process/errors.ts'
 import { anyJson, media, nothing } from '../../base/shape.ts'
-import { isPlainObject } from '../../base/values.ts'
+import { isPlainObject, jsonObject } from '../../base/values.ts'
 import type { Core } from '../../core.ts'
 import { answerTo } from '../../platform/http/answer/errors.ts'
 import { bytesReply, Reply } from '../../platform/http/answer/reply.ts'
@@ -156,7 +156,7 @@ function apiFor(innerCall: InnerCalls, context: Context<never, Caller>): Api {
     const { status, text, isCut, isReplayed } = await innerCall(context, asked, ANSWER_BYTES_MAX)
     if (isReplayed) throw new Refused('This confirmation has been used: begin with a dry run', 409)
     if (isCut) throw new Refused('The answer is too large: ask for less', 413)
-    const answer = jsonOf(text)
+    const answer = jsonObject(text)
     if (status >= 400)
       throw new Refused(String(answer?.['message'] ?? `The service answered ${status}`), status)
     if (answer === null) throw new Refused('The answer is no JSON object', 406)
@@ -175,12 +175,3 @@ const pairsOf = (query: Query): [string, string][] =>
   Object.entries(query).flatMap(([name, value]) =>
     value === undefined ? [] : [value].flat().map((one): [string, string] => [name, String(one)]),
   )
-
-function jsonOf(text: string): Item | null {
-  try {
-    const value: unknown = JSON.parse(text)
-    return isPlainObject(value) ? value : null
-  } catch {
-    return null
-  }
-}

@@ -1,7 +1,7 @@
 /** The rules of seed lists. */
 
 import { newId, randomHex } from '../../base/ids.ts'
-import { BadRequest, NotFound } from '../../base/process/errors.ts'
+import { BadRequest, present } from '../../base/process/errors.ts'
 import type { Clock } from '../../base/time/clock.ts'
 import { accountLockStatements } from '../../platform/store/account-rows.ts'
 import { ifStale } from '../../platform/store/commits.ts'
@@ -63,9 +63,7 @@ export function createSeedLists({ store, clock, host }: { store: Store; clock: C
     find: (accountId: string, id: string) => findList(store, accountId, id),
     /** @throws NotFound */
     async own(accountId: string, id: string): Promise<SeedListRow> {
-      const row = await findList(store, accountId, id)
-      if (!row) throw new NotFound('seed list not found')
-      return row
+      return present(await findList(store, accountId, id), 'seed list not found')
     },
     /** @throws BadRequest for a text that is too long, or over LISTS_MAX */
     async create(accountId: string, fields: SeedListFields): Promise<SeedListRow> {

@@ -1,6 +1,6 @@
 /** Inbox placement over HTTP (validation.md section 6). */
 
-import { NotFound } from '../../base/process/errors.ts'
+import { present } from '../../base/process/errors.ts'
 import { list, message, type Of, object } from '../../base/shape.ts'
 import { formatRfc3339, parseDate } from '../../base/time/dates.ts'
 import { invalidFormat } from '../../base/values.ts'
@@ -262,8 +262,7 @@ function sharingOperations(parts: PlacementRouteParts): Operation[] {
       auth: 'public',
       answers: { 200: RESULT_ANSWER, 404: 'Not shared, or no longer' },
       async handler({ path: { share_id } }) {
-        const row = await sharedTest(store, share_id, clock.now())
-        if (!row) throw new NotFound(UNKNOWN_RESULT)
+        const row = present(await sharedTest(store, share_id, clock.now()), UNKNOWN_RESULT)
         return { result: await sharedView(parts, row) }
       },
     }),
@@ -325,9 +324,7 @@ async function valuesOf(store: Store, place: Place, attribute: string, accountId
 const UNKNOWN_RESULT = 'inbox placement result not found'
 
 async function ownTest(store: Store, accountId: string, id: string): Promise<PlacementTestRow> {
-  const row = await findTest(store, accountId, id)
-  if (!row) throw new NotFound(UNKNOWN_RESULT)
-  return row
+  return present(await findTest(store, accountId, id), UNKNOWN_RESULT)
 }
 
 async function viewOf({ store, seeds }: PlacementRouteParts, row: SeedListRow): Promise<SeedListView> {

@@ -1,7 +1,9 @@
 /** The rows of seed lists, tests and seeds. */
+import type { Selectable, SelectQueryBuilder } from 'kysely'
 import { randomHex } from '../../base/ids.ts'
+import { countOf } from '../../platform/store/count.ts'
 import { withPod } from '../../platform/store/pods/pod.ts'
-import type { PlacementSeedRow, PlacementTestRow, SeedListRow } from '../../platform/store/schema.ts'
+import type { PlacementSeedRow, PlacementTestRow, Schema, SeedListRow } from '../../platform/store/schema.ts'
 import type { Statement, Store } from '../../platform/store/store.ts'
 
 export interface Listing {
@@ -31,6 +33,18 @@ interface Page<T> {
   total: number
 }
 
+/** A page of rows by their age, and how many there are; both tables have these columns. */
+async function pageOf<T extends 'seed_lists' | 'placement_tests'>(
+  query: SelectQueryBuilder<Schema, T, object>,
+  { ascending, limit, offset }: Listing,
+): Promise<Page<Selectable<Schema[T]>>> {
+  const found = query as unknown as SelectQueryBuilder<Schema, 'seed_lists', object>
+  const direction = ascending ? 'asc' : 'desc'
+  const ordered = found.selectAll().orderBy('created_at', direction).orderBy('id', direction)
+  const [rows, total] = await Promise.all([ordered.limit(limit).offset(offset).execute(), countOf(found)])
+  return { rows: rows as unknown as Selectable<Schema[T]>[], total }
+}
+
 export async function findLists(
   store: Store,
   accountId: string,
@@ -42,18 +56,7 @@ export async function findLists(
     .where('created_at', '>=', filter.from)
     .where('created_at', '<=', filter.to)
   if (filter.name !== undefined) query = query.where('name', '=', filter.name)
-  const direction = filter.ascending ? 'asc' : 'desc'
-  const [rows, count] = await Promise.all([
-    query
-      .selectAll()
-      .orderBy('created_at', direction)
-      .orderBy('id', direction)
-      .limit(filter.limit)
-      .offset(filter.offset)
-      .execute(),
-    query.select((eb) => eb.fn.countAll<number>().as('total')).executeTakeFirstOrThrow(),
-  ])
-  return { rows, total: Number(count.total) }
+  return pageOf(query, filter)
 }
 
 /** By its id or its address. */
@@ -111,18 +114,7 @@ export async function findTests(
         .where('account_id', '=', accountId)
         .where('target_email', '=', targetEmail.toLowerCase()),
     )
-  const direction = filter.ascending ? 'asc' : 'desc'
-  const [rows, count] = await Promise.all([
-    query
-      .selectAll()
-      .orderBy('created_at', direction)
-      .orderBy('id', direction)
-      .limit(filter.limit)
-      .offset(filter.offset)
-      .execute(),
-    query.select((eb) => eb.fn.countAll<number>().as('total')).executeTakeFirstOrThrow(),
-  ])
-  return { rows, total: Number(count.total) }
+  return pageOf(query, filter)
 }
 
 export const findTest = (

@@ -1,7 +1,7 @@
 /** Sends a test: one message, a copy of its own to each seed, accepted in one transaction with the rows of the test. */
 
 import { newId, randomHex } from '../../base/ids.ts'
-import { BadRequest, NotFound } from '../../base/process/errors.ts'
+import { BadRequest, present } from '../../base/process/errors.ts'
 import { isPlainObject } from '../../base/values.ts'
 import type { Core } from '../../core.ts'
 import { type AcceptParts, acceptMessage } from '../../mail/accept/accept.ts'
@@ -113,9 +113,7 @@ function authorOf(text: string): Mailbox {
 
 async function listOf({ lists }: TestParts, accountId: string, name: unknown): Promise<SeedListRow> {
   if (name === undefined || name === null || name === '') return lists.ofAll(accountId)
-  const list = await lists.find(accountId, String(name))
-  if (!list) throw new NotFound('seed list not found')
-  return list
+  return present(await lists.find(accountId, String(name)), 'seed list not found')
 }
 
 /** Commits of tests go through it, so that tests which begin at the same time cannot pass the limits. */

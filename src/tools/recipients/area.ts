@@ -5,7 +5,7 @@ import type { Of } from '../../base/shape.ts'
 import { formatRfc3339 } from '../../base/time/dates.ts'
 import type { Core } from '../../core.ts'
 import { operation } from '../../platform/http/operation.ts'
-import type { SuppressionKind } from '../../platform/store/schema.ts'
+import type { SuppressionRow } from '../../platform/store/schema.ts'
 import type { Store } from '../../platform/store/store.ts'
 import { addressKey } from '../../protocols/mime/address.ts'
 import { RECIPIENT } from './shapes.ts'
@@ -53,15 +53,7 @@ const SUPPRESSIONS = `SELECT domains.name AS domain, domains.id AS domain_id, fo
     AND (found.expires_at IS NULL OR found.expires_at > ?)
   ORDER BY domains.name, found.kind LIMIT ${ROWS_MAX}`
 
-interface Found {
-  domain: string
-  domain_id: string
-  kind: SuppressionKind
-  code: string
-  detail: string
-  created_at: number
-  expires_at: number | null
-}
+type Found = Omit<SuppressionRow, 'address' | 'account_id' | 'event_id'> & { domain: string }
 
 async function suppressionsOf(
   store: Store,

@@ -35,7 +35,7 @@ export interface KindOfData {
 
 const FROM_START = 'it was recorded'
 
-export const KINDS_OF_DATA: readonly KindOfData[] = [
+const GIVEN: readonly (Pick<KindOfData, 'kind' | 'title' | 'tables'> & Partial<KindOfData>)[] = [
   {
     kind: 'messages',
     title: 'Messages',
@@ -69,7 +69,6 @@ export const KINDS_OF_DATA: readonly KindOfData[] = [
     personal: 'recipient, and the variables of the message',
     tables: ['past_messages', 'past_deliveries'],
     days: (config) => Math.max(config.eventRetentionDays, KEEP_DAYS_MIN),
-    setting: null,
     since: 'the message was removed',
   },
   {
@@ -78,7 +77,6 @@ export const KINDS_OF_DATA: readonly KindOfData[] = [
     personal: 'what the links contain',
     tables: ['tracking_links'],
     days: () => LINK_KEPT_MS / DAY_MS,
-    setting: null,
     since: 'they were last sent',
   },
   {
@@ -95,9 +93,6 @@ export const KINDS_OF_DATA: readonly KindOfData[] = [
     title: 'Suppressions',
     personal: 'address and reason',
     tables: ['suppressions', 'unsubscribe_tags'],
-    days: null,
-    setting: null,
-    since: '',
   },
   {
     kind: 'counted_bounces',
@@ -105,7 +100,6 @@ export const KINDS_OF_DATA: readonly KindOfData[] = [
     personal: 'address',
     tables: ['counted_bounces'],
     days: () => WINDOW_DAYS_MAX,
-    setting: null,
     since: 'the bounce',
   },
   {
@@ -113,26 +107,18 @@ export const KINDS_OF_DATA: readonly KindOfData[] = [
     title: 'Mailing lists and their members',
     personal: 'address, name and variables',
     tables: ['lists', 'list_members'],
-    days: null,
-    setting: null,
-    since: '',
   },
   {
     kind: 'consent',
     title: 'How people came onto lists, and left them',
     personal: 'address, IP address and browser',
     tables: ['consent_trail'],
-    days: null,
-    setting: null,
-    since: '',
   },
   {
     kind: 'list_uploads',
     title: 'Results of uploads to mailing lists',
-    personal: null,
     tables: ['list_uploads'],
     days: () => UPLOAD_KEPT_MS / DAY_MS,
-    setting: null,
     since: 'the upload ended',
   },
   {
@@ -141,25 +127,20 @@ export const KINDS_OF_DATA: readonly KindOfData[] = [
     personal: 'addresses',
     tables: ['validation_jobs', 'validation_addresses', 'validation_probes'],
     days: () => VALIDATION_KEPT_MS / DAY_MS,
-    setting: null,
     since: 'the validation ended',
   },
   {
     kind: 'placement',
     title: 'Tests of inbox placement',
-    personal: null,
     tables: ['placement_tests', 'placement_seeds'],
     days: () => PLACEMENT_KEPT_MS / DAY_MS,
-    setting: null,
     since: 'the test',
   },
   {
     kind: 'webhook_attempts',
     title: 'Attempts of webhooks',
-    personal: null,
     tables: ['webhook_attempts'],
     days: () => ATTEMPT_KEPT_MS / DAY_MS,
-    setting: null,
     since: 'the attempt',
   },
   {
@@ -168,7 +149,6 @@ export const KINDS_OF_DATA: readonly KindOfData[] = [
     personal: 'what the exported list contains',
     tables: ['exports'],
     days: () => EXPORT_KEPT_MS / DAY_MS,
-    setting: null,
     since: 'the request',
   },
   {
@@ -194,32 +174,24 @@ export const KINDS_OF_DATA: readonly KindOfData[] = [
     title: 'Users of the dashboard',
     personal: 'name and address',
     tables: ['users', 'sessions'],
-    days: null,
-    setting: null,
-    since: '',
   },
   {
     kind: 'reports',
     title: 'Reports of receivers about domains',
-    personal: null,
     tables: ['domain_reports', 'domain_report_totals'],
     days: () => REPORT_KEPT_MS / DAY_MS,
-    setting: null,
     since: FROM_START,
   },
   {
     kind: 'tls_results',
     title: 'Results of encrypted connections, by domain',
-    personal: null,
     tables: ['tls_results'],
     days: () => TLS_RESULTS_DAYS,
-    setting: null,
     since: FROM_START,
   },
   {
     kind: 'failures',
     title: 'Classified failures, addresses masked',
-    personal: null,
     tables: ['classified_failures'],
     days: (config) => config.eventRetentionDays,
     setting: 'SENDWRIGHT_EVENT_RETENTION_DAYS',
@@ -228,12 +200,15 @@ export const KINDS_OF_DATA: readonly KindOfData[] = [
   {
     kind: 'statistics',
     title: 'Statistics: counts only',
-    personal: null,
     tables: ['figures', 'figure_packs'],
     days: () => FIGURES_KEPT_MS.day / DAY_MS,
-    setting: null,
     since: FROM_START,
   },
 ]
+
+/** What is not said of a kind: it has no personal data, and is kept until somebody removes it. */
+const OTHERWISE = { personal: null, days: null, setting: null, since: '' } as const
+
+export const KINDS_OF_DATA = GIVEN.map((kind): KindOfData => ({ ...OTHERWISE, ...kind }))
 
 export const isKeptKind = (kind: string): kind is KeptKind => (KEPT_KINDS as readonly string[]).includes(kind)

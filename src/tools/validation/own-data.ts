@@ -6,6 +6,7 @@
 import { sql } from 'kysely'
 import type { Clock } from '../../base/time/clock.ts'
 import { DAY_MS } from '../../base/time/durations.ts'
+import type { EventRow } from '../../platform/store/schema.ts'
 import type { Store } from '../../platform/store/store.ts'
 import { recipientHash } from '../../watching/events/event.ts'
 import { toRecipients } from '../../watching/events/search/indexing.ts'
@@ -27,12 +28,7 @@ const ADDRESSES_PER_READ = 100
 
 const NAMES = ['delivered', 'failed', 'opened', 'clicked'] as const
 
-interface EventRow {
-  recipient: string | null
-  event: string
-  timestamp_us: number
-  payload_json: string
-}
+type FoundEvent = Pick<EventRow, 'recipient' | 'event' | 'timestamp_us' | 'payload_json'>
 
 export function createOwnData(store: Store, clock: Clock) {
   const { db } = store
@@ -68,7 +64,7 @@ export function createOwnData(store: Store, clock: Clock) {
   }
 
   /** Newest first. Conditions besides the recipients are written so that no other index matches them. */
-  function eventsTo(accountId: string, hashes: readonly number[], limit: number): Promise<EventRow[]> {
+  function eventsTo(accountId: string, hashes: readonly number[], limit: number): Promise<FoundEvent[]> {
     const now = clock.now()
     const fromUs = Math.floor((now - HISTORY_DAYS * DAY_MS) * 1000)
     return db
@@ -94,7 +90,7 @@ export function createOwnData(store: Store, clock: Clock) {
         found.set(key, known)
         return known
       }
-      const take = (rows: readonly EventRow[]) => {
+      const take = (rows: readonly FoundEvent[]) => {
         for (const row of rows) {
           const key = row.recipient?.normalize('NFC').toLowerCase() ?? ''
           if (wanted.has(key)) addEvent(historyOf(key), row)
@@ -116,7 +112,7 @@ export function createOwnData(store: Store, clock: Clock) {
   }
 }
 
-function addEvent(history: History, row: EventRow): void {
+function addEvent(history: History, row: FoundEvent): void {
   const at = Number(row.timestamp_us) / 1000
   const payload = JSON.parse(row.payload_json) as {
     severity?: unknown

@@ -28,19 +28,22 @@ import { createHits } from './hits.ts'
 import { createMailNotices, postNoticeKinds } from './notice-sending.ts'
 import { createEventNotices, type EventNotices, POST_KINDS } from './notices.ts'
 import { addressNamesCheck } from './own/address-names.ts'
-import { blockedAddressesCheck } from './own/blocked-addresses.ts'
 import { blocklistCheck, listedDomainsCheck } from './own/blocklists.ts'
-import { certificateEndsCheck } from './own/certificate-ends.ts'
-import { contentHoldsCheck, uncheckedMailCheck } from './own/content-check.ts'
-import { diskSpaceCheck } from './own/disk-space.ts'
-import { dueMailCheck } from './own/due-mail.ts'
-import { eventSinksCheck } from './own/event-sinks.ts'
-import { failingEndpointsCheck } from './own/failing-endpoints.ts'
+import {
+  blockedAddressesCheck,
+  certificateEndsCheck,
+  contentHoldsCheck,
+  diskSpaceCheck,
+  dueMailCheck,
+  eventSinksCheck,
+  failingEndpointsCheck,
+  providerRefusalsCheck,
+  relayLoginsCheck,
+  stoppedSendersCheck,
+  uncheckedMailCheck,
+} from './own/checks.ts'
 import { type OwnCheck, ownCheckJob, ownCheckRoutes } from './own/own-check.ts'
-import { providerRefusalsCheck } from './own/provider-refusals.ts'
 import { reputationChecks } from './own/provider-reputation.ts'
-import { relayLoginsCheck } from './own/relay-logins.ts'
-import { stoppedSendersCheck } from './own/stopped-senders.ts'
 import { alertRoutes, alertSettingRoutes } from './routes.ts'
 import { createAlertSettings } from './settings.ts'
 import { createSlack } from './slack.ts'

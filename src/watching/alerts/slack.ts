@@ -3,7 +3,7 @@
  * (alerts.md section 6). Without one, notices go to incoming webhooks only.
  */
 import { BadRequest } from '../../base/process/errors.ts'
-import { isPlainObject, quotable } from '../../base/values.ts'
+import { jsonObject, quotable } from '../../base/values.ts'
 import type { Core } from '../../core.ts'
 import type { HttpClient, HttpRequest } from '../../platform/posts/http-client.ts'
 import { insert } from '../../platform/store/store.ts'
@@ -41,7 +41,7 @@ export function createSlack({ store, sealer, client, apiUrl }: SlackParts) {
   async function ask(token: string, method: string, params: Record<string, string>): Promise<SlackAnswer> {
     const outcome = await client.send(request(token, method, params))
     if (outcome.kind !== 'answered') throw new BadRequest(`Slack cannot be reached: ${outcome.why}`)
-    const answer = parsed(outcome.body)
+    const answer = jsonObject(outcome.body.toString())
     if (answer === null) throw new BadRequest(`Slack answered ${outcome.status}`)
     return answer['ok'] === true ? { kind: 'done', answer } : { kind: 'refused', reason: reasonOf(answer) }
   }
@@ -84,19 +84,9 @@ type SlackAnswer = { kind: 'done'; answer: Record<string, unknown> } | { kind: '
 
 /** What Slack's Web API says with status 200 when it has not done what it was asked for; null: it has. */
 export function refusalIn(body: Buffer): string | null {
-  const answer = parsed(body)
+  const answer = jsonObject(body.toString())
   return answer === null || answer['ok'] === true ? null : reasonOf(answer)
 }
 
 const reasonOf = (answer: Record<string, unknown>): string =>
   quotable(String(answer['error'] ?? '')).slice(0, REASON_LENGTH_MAX)
-
-/** Null: it is no JSON object, or longer than what is read of a response. */
-function parsed(body: Buffer): Record<string, unknown> | null {
-  try {
-    const value: unknown = JSON.parse(body.toString())
-    return isPlainObject(value) ? value : null
-  } catch {
-    return null
-  }
-}

@@ -61,7 +61,7 @@ export function createListUsers({ store, clock, log, lists, wake }: UserParts) {
       const rows = await store.db.selectFrom('blocklist_users').selectAll().execute()
       const learnt = Map.groupBy(rows, ({ list }) => list)
       return new Map(
-        lists.map(({ zone, usedBy }) => {
+        lists.map(({ zone, usedBy = [] }) => {
           const known = usedBy.map((user) => ({ list: zone, ...user, seen_at: 0 }))
           const all = [...known, ...(learnt.get(zone) ?? [])]
           return [zone, [...new Map(all.map((user) => [user.site, user])).values()]]

@@ -19,8 +19,8 @@ interface KnownList {
   tests: Partial<Readonly<Record<BlocklistKind, TestEntries>>>
   /** How refusals name the list. */
   words: RegExp
-  /** Sites of the shaping that refuse mail by this list, as their replies say (bounces/rules.json). Others are learnt. */
-  usedBy: readonly { site: string; provider: string }[]
+  /** Sites of the shaping that refuse mail by this list, as their replies say (bounces/rules.json). Others are learnt. Absent: none. */
+  usedBy?: readonly { site: string; provider: string }[]
 }
 
 const { ipv4, ipv6, domain } = STANDARD_TEST_ENTRIES
@@ -41,7 +41,6 @@ const SPAMHAUS_DBL = {
   page: 'https://check.spamhaus.org/',
   tests: { domain: { listed: 'dbltest.com', free: 'example.com' } },
   words: /spamhaus.{0,20}\bdbl\b|dbl\.spamhaus/i,
-  usedBy: [],
 }
 
 const KNOWN: readonly KnownList[] = [
@@ -51,7 +50,6 @@ const KNOWN: readonly KnownList[] = [
     page: 'https://www.spamcop.net/bl.shtml',
     tests: { ipv4 },
     words: /spamcop/i,
-    usedBy: [],
   },
   {
     zone: 'psbl.surriel.com',
@@ -59,7 +57,6 @@ const KNOWN: readonly KnownList[] = [
     page: 'https://psbl.org/',
     tests: { ipv4 },
     words: /psbl\.(?:surriel\.com|org)|\bpsbl\b/i,
-    usedBy: [],
   },
   {
     zone: 'dnsbl-1.uceprotect.net',
@@ -67,7 +64,6 @@ const KNOWN: readonly KnownList[] = [
     page: 'https://www.uceprotect.net/en/rblcheck.php',
     tests: { ipv4 },
     words: /dnsbl-1\.uceprotect|uceprotect.{0,10}\b(?:level ?)?1\b/i,
-    usedBy: [],
   },
   {
     zone: 'dnsbl.dronebl.org',
@@ -75,7 +71,6 @@ const KNOWN: readonly KnownList[] = [
     page: 'https://dronebl.org/lookup',
     tests: { ipv4, ipv6 },
     words: /dronebl/i,
-    usedBy: [],
   },
   {
     zone: 'bl.mailspike.net',
@@ -83,7 +78,6 @@ const KNOWN: readonly KnownList[] = [
     page: 'https://mailspike.io/ip_verify',
     tests: { ipv4 },
     words: /mailspike/i,
-    usedBy: [],
   },
   {
     zone: 'b.barracudacentral.org',
@@ -91,7 +85,6 @@ const KNOWN: readonly KnownList[] = [
     page: 'https://www.barracudacentral.org/rbl/removal-request',
     tests: { ipv4 },
     words: /barracudacentral|barracuda reputation/i,
-    usedBy: [],
   },
   { zone: 'zen.spamhaus.org', name: 'Spamhaus ZEN', tests: { ipv4, ipv6 }, ...SPAMHAUS },
   { zone: 'zen.dq.spamhaus.net', name: 'Spamhaus ZEN', tests: { ipv4, ipv6 }, ...SPAMHAUS },
@@ -103,7 +96,6 @@ const KNOWN: readonly KnownList[] = [
     page: 'https://www.surbl.org/surbl-analysis',
     tests: { domain: { listed: 'test.surbl.org', free: 'example.com' } },
     words: /\bsurbl\b/i,
-    usedBy: [],
   },
   {
     zone: 'multi.uribl.com',
@@ -111,7 +103,6 @@ const KNOWN: readonly KnownList[] = [
     page: 'https://admin.uribl.com/',
     tests: { domain: { listed: 'test.uribl.com', free: 'example.com' } },
     words: /\buribl\b/i,
-    usedBy: [],
   },
 ]
 

@@ -11,9 +11,9 @@ import { pause } from '../../base/flow/pause.ts'
 import { printableLine } from '../../base/printable.ts'
 import { MINUTE_MS, SECOND_MS } from '../../base/time/durations.ts'
 import type { Core } from '../../core.ts'
-import type { EventSinkRow } from '../../platform/store/schema.ts'
+import type { EventRow, EventSinkRow } from '../../platform/store/schema.ts'
 import type { Statement } from '../../platform/store/store.ts'
-import { createEventFollower, type EventFollower, type FollowedKey } from '../events/follower.ts'
+import { createEventFollower, type EventFollower } from '../events/follower.ts'
 import { followerOf, KINDS, type KnownSinks, settingsOf, stopOf } from './known-sinks.ts'
 import { BEHIND_DEFAULT_SECONDS } from './shapes.ts'
 import { sinkWarning } from './shown-sink.ts'
@@ -32,16 +32,7 @@ const ERROR_DEPTH_MAX = 10
 const COLUMNS = `id, account_id, domain_name, event, timestamp_us, message_id, payload_json,
   (SELECT parent_id FROM accounts WHERE accounts.id = events.account_id) AS parent_id`
 
-interface EventToSend extends FollowedKey {
-  id: string
-  account_id: string
-  domain_name: string
-  event: string
-  timestamp_us: number
-  message_id: string | null
-  payload_json: string
-  parent_id: string | null
-}
+type EventToSend = Omit<EventRow, 'recipient' | 'tags_json' | 'recipient_hash'> & { parent_id: string | null }
 
 interface FollowingParts extends Pick<Core, 'store' | 'clock' | 'log'> {
   known: Pick<KnownSinks, 'list' | 'open' | 'shownError'>

@@ -1,5 +1,5 @@
 /** The sinks of the service: how a request becomes a row, and a row a connection. */
-import { BadRequest, NotFound } from '../../base/process/errors.ts'
+import { BadRequest, NotFound, present } from '../../base/process/errors.ts'
 import { SECOND_MS } from '../../base/time/durations.ts'
 import type { Core } from '../../core.ts'
 import { confidentialUrl } from '../../platform/config/parsers.ts'
@@ -87,9 +87,7 @@ export function createKnownSinks({
 
     /** @throws NotFound */
     async one(name: string): Promise<EventSinkRow> {
-      const row = await find(name)
-      if (row === undefined) throw new NotFound('Event sink not found')
-      return row
+      return present(await find(name), 'Event sink not found')
     },
 
     /** @throws BadRequest for a fault, a missing secret, or over SINKS_MAX */

@@ -30,62 +30,37 @@ export interface Visit {
   deliveredAt: number | null
 }
 
-function visitPayload(
-  event: EventName,
-  message: EventMessage,
-  to: EventRecipient,
-  visit: Visit,
-  nowMs: number,
-) {
-  return {
-    ...head(event, nowMs, 'info'),
-    ...addressee(to),
-    'recipient-provider': visit.recipientProvider,
-    ...labels(message),
-    ...mailingList(message),
-    message: { headers: { 'message-id': message.messageId } },
-    ip: visit.ip,
-    'client-info': visit.client,
-    geolocation: visit.geolocation,
+/** Makes events of one name; `others` are the members that only they have. */
+const visitEvent =
+  <V extends Visit>(event: EventName, others: (visit: V) => object) =>
+  (message: EventMessage, to: EventRecipient, visit: V, nowMs: number): EventRecord => {
+    const payload = {
+      ...head(event, nowMs, 'info'),
+      ...addressee(to),
+      'recipient-provider': visit.recipientProvider,
+      ...labels(message),
+      ...mailingList(message),
+      message: { headers: { 'message-id': message.messageId } },
+      ip: visit.ip,
+      'client-info': visit.client,
+      geolocation: visit.geolocation,
+      ...others(visit),
+    }
+    return record(payload, message, to.recipient)
   }
-}
 
 const deliveredAt = ({ deliveredAt: at }: Visit) =>
   at === null ? {} : { 'delivered-at': Math.round(at * 1000) / 1_000_000 }
 
-export function openedEvent(
-  message: EventMessage,
-  to: EventRecipient,
-  visit: Visit,
-  nowMs: number,
-): EventRecord {
-  const payload = { ...visitPayload('opened', message, to, visit, nowMs), ...deliveredAt(visit) }
-  return record(payload, message, to.recipient)
-}
+export const openedEvent = visitEvent('opened', deliveredAt)
 
 /** `url`: the link's target as written in the message. */
-export function clickedEvent(
-  message: EventMessage,
-  to: EventRecipient,
-  visit: Visit & { url: string },
-  nowMs: number,
-): EventRecord {
-  const payload = {
-    ...visitPayload('clicked', message, to, visit, nowMs),
-    ...deliveredAt(visit),
-    url: visit.url,
-  }
-  return record(payload, message, to.recipient)
-}
+export const clickedEvent = visitEvent('clicked', (visit: Visit & { url: string }) => ({
+  ...deliveredAt(visit),
+  url: visit.url,
+}))
 
-export function unsubscribedEvent(
-  message: EventMessage,
-  to: EventRecipient,
-  visit: Visit,
-  nowMs: number,
-): EventRecord {
-  return record(visitPayload('unsubscribed', message, to, visit, nowMs), message, to.recipient)
-}
+export const unsubscribedEvent = visitEvent('unsubscribed', () => ({}))
 
 /** A feedback loop reported this message. */
 export function complainedEvent(
@@ -140,46 +115,31 @@ export interface ListUpload {
 }
 
 function uploadEvent(
-  upload: ListUpload,
-  payload: Record<string, unknown> & { event: EventName },
+  { accountId, domainName, taskId, listAddress }: ListUpload,
+  first: ReturnType<typeof head>,
+  members: object,
 ): EventRecord {
-  const { accountId, domainName } = upload
+  const payload = { ...first, 'task-id': taskId, 'mailing-list': { address: listAddress }, ...members }
   return record(payload, { accountId, domainName, messageId: null }, null)
 }
 
-const uploadLabels = ({ taskId, listAddress }: ListUpload) => ({
-  'task-id': taskId,
-  'mailing-list': { address: listAddress },
-})
-
-export function listMemberUploadedEvent(
+export const listMemberUploadedEvent = (
   upload: ListUpload,
   member: { address: string; name: string; subscribed: boolean },
   nowMs: number,
-): EventRecord {
-  return uploadEvent(upload, {
-    ...head('list_member_uploaded', nowMs, 'info'),
-    ...uploadLabels(upload),
-    member,
-  })
-}
+): EventRecord => uploadEvent(upload, head('list_member_uploaded', nowMs, 'info'), { member })
 
 /** `description`: the member as given, `message`: why it was refused. */
-export function listMemberUploadErrorEvent(
+export const listMemberUploadErrorEvent = (
   upload: ListUpload,
-  fault: { format: 'json' | 'csv'; description: string; message: string },
+  { format, description, message }: { format: 'json' | 'csv'; description: string; message: string },
   nowMs: number,
-): EventRecord {
-  return uploadEvent(upload, {
-    ...head('list_member_upload_error', nowMs, 'error'),
-    ...uploadLabels(upload),
-    format: fault.format,
-    'member-description': fault.description,
-    error: { message: fault.message },
+): EventRecord =>
+  uploadEvent(upload, head('list_member_upload_error', nowMs, 'error'), {
+    ...{ format, 'member-description': description, error: { message } },
   })
-}
 
-export function listUploadedEvent(
+export const listUploadedEvent = (
   upload: ListUpload,
   result: {
     format: 'json' | 'csv'
@@ -189,14 +149,11 @@ export function listUploadedEvent(
     failedCount: number
   },
   nowMs: number,
-): EventRecord {
-  return uploadEvent(upload, {
-    ...head('list_uploaded', nowMs, 'info'),
-    ...uploadLabels(upload),
+): EventRecord =>
+  uploadEvent(upload, head('list_uploaded', nowMs, 'info'), {
     format: result.format,
     subscribed: result.subscribed,
     'is-upsert': result.isUpsert,
     'upserted-count': result.upsertedCount,
     'failed-count': result.failedCount,
   })
-}

@@ -3,7 +3,7 @@
 import { BadRequest } from '../../base/process/errors.ts'
 import { formatRfc2822 } from '../../base/time/dates.ts'
 import { DAY_MS } from '../../base/time/durations.ts'
-import { invalidFormat, isPlainObject, jsonText, quotable } from '../../base/values.ts'
+import { invalidFormat, isPlainObject, jsonObject, jsonText, quotable } from '../../base/values.ts'
 import { before, type Unit } from '../metrics/intervals.ts'
 import { dateOf, flagOf, namesOf, textOf } from '../metrics/request-fields.ts'
 import { type Condition, conditionsOf } from './log-filter.ts'
@@ -93,12 +93,7 @@ export function limitOf(value: unknown, rule: { default: number; max: number }):
 export function objectOf(value: unknown): Record<string, unknown> {
   if (isPlainObject(value)) return value
   if (typeof value !== 'string' || !value.trimStart().startsWith('{')) return {}
-  try {
-    const parsed: unknown = JSON.parse(value)
-    return isPlainObject(parsed) ? parsed : {}
-  } catch {
-    return {}
-  }
+  return jsonObject(value) ?? {}
 }
 
 function isAscending(sort: string): boolean {

@@ -2,11 +2,13 @@
  * Maintains the counters: a follower counts each event exactly once, shortly after its commit and despite crashes
  * (decision 31). Writers of events are not involved.
  */
+
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { pause } from '../../base/flow/pause.ts'
 import type { Clock } from '../../base/time/clock.ts'
+import type { EventRow } from '../../platform/store/schema.ts'
 import type { Statement, Store } from '../../platform/store/store.ts'
-import { createEventFollower, type FollowedKey } from '../events/follower.ts'
+import { createEventFollower } from '../events/follower.ts'
 import { countersOf, type IsRateLimit, type Payload, payloadColumn, valuesOfEvent } from './counters.ts'
 import { createFigureStore, type FigureStore } from './storage/figure-store.ts'
 import { uniqueVisits, type Visit, visitKey } from './unique-visits.ts'
@@ -34,14 +36,7 @@ const PAUSE_MS = 10
 /** The message of a visit or an unsubscribe; null for other events. */
 const MESSAGE_ID = `CASE WHEN event IN ('opened', 'clicked', 'unsubscribed') THEN message_id END AS message_id`
 
-interface FollowedEvent extends FollowedKey {
-  account_id: string
-  domain_name: string
-  event: string
-  timestamp_us: number
-  recipient: string | null
-  message_id: string | null
-  tags_json: string | null
+interface FollowedEvent extends Omit<EventRow, 'id' | 'recipient_hash' | 'payload_json'> {
   /** Null for a plain event. */
   payload_json: string | null
 }

@@ -2,6 +2,8 @@
 import { NotFound } from '../../base/process/errors.ts'
 import { formatRfc3339 } from '../../base/time/dates.ts'
 import { type Operation, operationsOf } from '../../platform/http/operation.ts'
+import type { InputOf } from '../../platform/http/request/inputs.ts'
+import type { Caller } from '../../platform/http/rights/auth.ts'
 import type { Domain } from '../../sending/domains/domain.ts'
 import { type DomainDirectory, ownDomain } from '../../sending/domains/names/directory.ts'
 import { complianceOf, type GMAIL_RATES, type GmailRow, gmailDays, gmailDomains, gmailMeans } from './days.ts'
@@ -44,19 +46,34 @@ export function gmailRoutes(parts: GmailRouteParts): Operation[] {
   return [...dayRoutes(parts), ...loopRoutes(parts), ...addressRoutes(parts), ...summaryRoutes(parts)]
 }
 
+/** What a call asks for: whose domains, which of their days, and which part of the answer. */
+async function askedOf(
+  parts: GmailRouteParts,
+  { input, caller }: { input(): InputOf<typeof PARAMS>; caller: Caller },
+  name?: string,
+) {
+  const domain = name === undefined ? null : await ownDomain(parts.domains, caller, name)
+  const page = input()
+  const accountIds = domain === null ? await accountsOf(parts, caller, page) : [domain.accountId]
+  return {
+    ...{ domain, page, accountIds, range: rangeOf(page, parts.clock.now()) },
+    of: { accountIds, ...(domain !== null && { domainId: domain.id }) },
+    configured: await isConfigured(parts.store, 'google'),
+  }
+}
+
 function dayRoutes(parts: GmailRouteParts): Operation[] {
-  const { store, clock, domains } = parts
+  const { store } = parts
   return [
     api.get(`${PATH}/domains`, {
       id: 'listGptDomains',
       summary: 'What Gmail says of all domains, day by day',
       params: PARAMS,
       answers: { 200: GPT_DOMAINS },
-      async handler({ input, caller }) {
-        const given = input()
-        const accountIds = await accountsOf(parts, caller, given)
-        const { rows, total } = await gmailDays(store, { accountIds }, rangeOf(given, clock.now()), given)
-        return { domain: '', data: rows.map(dayView), total, configured: await isConfigured(store, 'google') }
+      async handler(call) {
+        const { of, range, page, configured } = await askedOf(parts, call)
+        const { rows, total } = await gmailDays(store, of, range, page)
+        return { domain: '', data: rows.map(dayView), total, configured }
       },
     }),
     api.get(`${PATH}/domains/{domain}`, {
@@ -64,18 +81,12 @@ function dayRoutes(parts: GmailRouteParts): Operation[] {
       summary: 'What Gmail says of a domain, day by day',
       params: PARAMS,
       answers: { 200: GPT_DOMAINS, 404: NOT_FOUND },
-      async handler({ input, path, caller }) {
-        const domain = await ownDomain(domains, caller, path.domain)
-        const given = input()
-        const of = scopeOf(domain)
-        const { rows, total } = await gmailDays(store, of, rangeOf(given, clock.now()), given)
-        return {
-          domain: domain.name,
-          data: rows.map(dayView),
-          total,
-          compliance: await complianceOf(store, domain.id),
-          configured: await isConfigured(store, 'google'),
-        }
+      async handler(call) {
+        const { domain, of, range, page, configured } = await askedOf(parts, call, call.path.domain)
+        const { id, name } = domain as Domain
+        const { rows, total } = await gmailDays(store, of, range, page)
+        const compliance = await complianceOf(store, id)
+        return { domain: name, data: rows.map(dayView), total, compliance, configured }
       },
     }),
     api.get(`${PATH}/domains_list`, {
@@ -83,53 +94,42 @@ function dayRoutes(parts: GmailRouteParts): Operation[] {
       summary: 'Domains that Gmail says something of',
       params: PARAMS,
       answers: { 200: GPT_DOMAIN_LIST },
-      async handler({ input, caller }) {
-        const given = input()
-        const accountIds = await accountsOf(parts, caller, given)
-        const found = await gmailDomains(store, accountIds, rangeOf(given, clock.now()))
+      async handler(call) {
+        const { accountIds, range, page, configured } = await askedOf(parts, call)
+        const found = await gmailDomains(store, accountIds, range)
         const data = found.map(({ name, newest }) => ({ name, date: timeOf(newest) }))
-        return { ...pageOf(data, given), configured: await isConfigured(store, 'google') }
+        return { ...pageOf(data, page), configured }
       },
     }),
   ]
 }
 
-const scopeOf = ({ id, accountId }: Domain) => ({ accountIds: [accountId], domainId: id })
-
 /** Days that are read for loops and errors, which are counted within days. */
-const DAYS_MAX = 10_000
+const ALL_DAYS = { limit: 10_000, offset: 0 }
 
 function loopRoutes(parts: GmailRouteParts): Operation[] {
-  const { store, clock, domains } = parts
-  const loops = (rows: readonly GmailRow[]) =>
-    rows.flatMap((row) =>
+  async function loops(call: Parameters<typeof askedOf>[1], name?: string) {
+    const { of, range, page, configured } = await askedOf(parts, call, name)
+    const { rows } = await gmailDays(parts.store, of, range, ALL_DAYS)
+    const data = rows.flatMap((row) =>
       loopsOf(row).map(({ id, rate }) => ({ name: row.name, id, ratio: rate, date: timeOf(row.day) })),
     )
-  const all = { limit: DAYS_MAX, offset: 0 }
+    return { ...pageOf(data, page), configured }
+  }
   return [
     api.get(`${PATH}/domainsfbl`, {
       id: 'listGptFeedbackLoops',
       summary: 'What Gmail says of the feedback loops of all domains',
       params: PARAMS,
       answers: { 200: GPT_LOOPS },
-      async handler({ input, caller }) {
-        const given = input()
-        const accountIds = await accountsOf(parts, caller, given)
-        const { rows } = await gmailDays(store, { accountIds }, rangeOf(given, clock.now()), all)
-        return { ...pageOf(loops(rows), given), configured: await isConfigured(store, 'google') }
-      },
+      handler: (call) => loops(call),
     }),
     api.get(`${PATH}/domainsfbl/{domain}`, {
       id: 'readGptFeedbackLoops',
       summary: 'What Gmail says of the feedback loops of a domain',
       params: PARAMS,
       answers: { 200: GPT_LOOPS, 404: NOT_FOUND },
-      async handler({ input, path, caller }) {
-        const domain = await ownDomain(domains, caller, path.domain)
-        const given = input()
-        const { rows } = await gmailDays(store, scopeOf(domain), rangeOf(given, clock.now()), all)
-        return { ...pageOf(loops(rows), given), configured: await isConfigured(store, 'google') }
-      },
+      handler: (call) => loops(call, call.path.domain),
     }),
   ]
 }
@@ -137,87 +137,73 @@ function loopRoutes(parts: GmailRouteParts): Operation[] {
 /** Version 2 of Google's API names no addresses, so that these lists are empty. */
 function addressRoutes(parts: GmailRouteParts): Operation[] {
   const { store, domains } = parts
-  const none = async () => ({ data: [], total: 0, configured: await isConfigured(store, 'google') })
-  const description = "Always empty: version 2 of Google's API names no addresses."
+  const none = async (input: () => object) => {
+    input()
+    return { data: [], total: 0, configured: await isConfigured(store, 'google') }
+  }
+  const common = {
+    description: "Always empty: version 2 of Google's API names no addresses.",
+    params: PARAMS,
+  }
   return [
     api.get(`${PATH}/addresses`, {
+      ...common,
       id: 'listGptAddresses',
       summary: 'What Gmail says of all addresses, day by day',
-      description,
-      params: PARAMS,
       answers: { 200: GPT_ADDRESSES },
-      async handler({ input }) {
-        input()
-        return { address: '', ...(await none()) }
-      },
+      handler: async ({ input }) => ({ address: '', ...(await none(input)) }),
     }),
     api.get(`${PATH}/addresses/{ip}`, {
+      ...common,
       id: 'readGptAddress',
       summary: 'What Gmail says of an address, day by day',
-      description,
-      params: PARAMS,
       answers: { 200: GPT_ADDRESSES, 404: 'Address not found' },
       async handler({ input, path, caller }) {
         const accountIds = await accountsOf(parts, caller, input())
         if (!addressesOf(parts, accountIds).includes(path.ip)) throw new NotFound('Address not found')
-        return { address: path.ip, ...(await none()) }
+        return { address: path.ip, ...(await none(input)) }
       },
     }),
     api.get(`${PATH}/addresses_list`, {
+      ...common,
       id: 'listGptAddressNames',
       summary: 'Addresses that Gmail says something of',
-      description,
-      params: PARAMS,
       answers: { 200: GPT_ADDRESS_LIST },
-      async handler({ input }) {
-        input()
-        return none()
-      },
+      handler: ({ input }) => none(input),
     }),
     api.get(`${PATH}/domains/{domain}/addresses`, {
+      ...common,
       id: 'listGptDomainAddresses',
       summary: 'What Gmail says of the addresses of a domain, day by day',
-      description,
-      params: PARAMS,
       answers: { 200: GPT_DOMAIN_ADDRESSES, 404: NOT_FOUND },
       async handler({ input, path, caller }) {
         input()
         const { name } = await ownDomain(domains, caller, path.domain)
-        return { domain: name, ...(await none()) }
+        return { domain: name, ...(await none(input)) }
       },
     }),
     api.get(`${PATH}/summary/addresses`, {
+      ...common,
       id: 'summarizeGptAddresses',
       summary: 'What Gmail says of each address on the whole',
-      description,
-      params: PARAMS,
       answers: { 200: GPT_SUMMARY_ADDRESSES },
-      async handler({ input }) {
-        input()
-        return none()
-      },
+      handler: ({ input }) => none(input),
     }),
   ]
 }
 
 function summaryRoutes(parts: GmailRouteParts): Operation[] {
-  const { store, clock } = parts
+  const { store } = parts
   return [
     api.get(`${PATH}/summary`, {
       id: 'summarizeGpt',
       summary: 'What Gmail says of all domains on the whole',
       params: PARAMS,
       answers: { 200: GPT_SUMMARY },
-      async handler({ input, caller }) {
-        const given = input()
-        const accountIds = await accountsOf(parts, caller, given)
-        const means = await gmailMeans(store, accountIds, rangeOf(given, clock.now()))
-        return {
-          domains: Number(means.domains),
-          days: Number(means.days),
-          ...ratiosOf(means),
-          configured: await isConfigured(store, 'google'),
-        }
+      async handler(call) {
+        const { accountIds, range, configured } = await askedOf(parts, call)
+        const means = await gmailMeans(store, accountIds, range)
+        return { domains: Number(means.domains), days: Number(means.days), ...ratiosOf(means), configured }
       },
     }),
     api.get(`${PATH}/summary/domains`, {
@@ -225,20 +211,15 @@ function summaryRoutes(parts: GmailRouteParts): Operation[] {
       summary: 'What Gmail says of each domain on the whole',
       params: PARAMS,
       answers: { 200: GPT_SUMMARY_DOMAINS },
-      async handler({ input, caller }) {
-        const given = input()
-        const accountIds = await accountsOf(parts, caller, given)
-        const found = await gmailDomains(store, accountIds, rangeOf(given, clock.now()))
-        const page = pageOf(found, given)
-        return {
-          data: page.data.map((row) => ({
-            ...{ name: row.name, days: Number(row.days), date: timeOf(row.newest), ...ratiosOf(row) },
-            reputation: UNKNOWN,
-            compliance: JSON.parse(row.compliance_json ?? '[]') as Requirement[],
-          })),
-          total: page.total,
-          configured: await isConfigured(store, 'google'),
-        }
+      async handler(call) {
+        const { accountIds, range, page, configured } = await askedOf(parts, call)
+        const { data, total } = pageOf(await gmailDomains(store, accountIds, range), page)
+        const views = data.map((row) => ({
+          ...{ name: row.name, days: Number(row.days), date: timeOf(row.newest), ...ratiosOf(row) },
+          reputation: UNKNOWN,
+          compliance: JSON.parse(row.compliance_json ?? '[]') as Requirement[],
+        }))
+        return { data: views, total, configured }
       },
     }),
     api.get(`${PATH}/summary/errors`, {
@@ -246,12 +227,10 @@ function summaryRoutes(parts: GmailRouteParts): Operation[] {
       summary: 'Why Gmail has refused or deferred mail',
       params: PARAMS,
       answers: { 200: GPT_SUMMARY_ERRORS },
-      async handler({ input, caller }) {
-        const given = input()
-        const accountIds = await accountsOf(parts, caller, given)
-        const all = { limit: DAYS_MAX, offset: 0 }
-        const { rows } = await gmailDays(store, { accountIds }, rangeOf(given, clock.now()), all)
-        return { ...pageOf(meanErrors(rows), given), configured: await isConfigured(store, 'google') }
+      async handler(call) {
+        const { of, range, page, configured } = await askedOf(parts, call)
+        const { rows } = await gmailDays(store, of, range, ALL_DAYS)
+        return { ...pageOf(meanErrors(rows), page), configured }
       },
     }),
   ]

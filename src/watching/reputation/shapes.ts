@@ -110,6 +110,7 @@ export const SOURCE_TEST = named('ReputationSourceTest', 'What a source has answ
 
 const CONFIGURED = flag('The operator has stored credentials; false: nothing is read')
 const TOTAL = integer('Items without limit and offset')
+const FOUND = { total: TOTAL, configured: CONFIGURED }
 const ADDRESS = text('Address')
 const DOMAIN = text('Domain')
 const REPUTATION = integer('Always 0, unknown: version 2 of the API has no reputation')
@@ -158,8 +159,7 @@ export const GPT_DOMAINS = object('Days of domains, newest first', {
 })
 export const GPT_DOMAIN_LIST = object('Domains', {
   data: list('By name', object('A domain', { name: DOMAIN, date: rfc3339('Its newest day') })),
-  total: TOTAL,
-  configured: CONFIGURED,
+  ...FOUND,
 })
 export const GPT_LOOPS = object('Days of feedback loops, newest first', {
   data: list(
@@ -171,8 +171,7 @@ export const GPT_LOOPS = object('Days of feedback loops, newest first', {
       date: rfc3339('Begin of the day'),
     }),
   ),
-  total: TOTAL,
-  configured: CONFIGURED,
+  ...FOUND,
 })
 const GPT_ADDRESS = object('An address on a day', {
   address: ADDRESS,
@@ -184,19 +183,16 @@ const NO_ADDRESSES = list('Always empty: version 2 of the API names no addresses
 export const GPT_ADDRESSES = object('Days of addresses', {
   address: text('The address; empty: all'),
   data: NO_ADDRESSES,
-  total: TOTAL,
-  configured: CONFIGURED,
+  ...FOUND,
 })
 export const GPT_DOMAIN_ADDRESSES = object('Days of addresses', {
   domain: DOMAIN,
   data: NO_ADDRESSES,
-  total: TOTAL,
-  configured: CONFIGURED,
+  ...FOUND,
 })
 export const GPT_ADDRESS_LIST = object('Addresses', {
   data: list('Always empty', object('An address', { address: ADDRESS, date: rfc3339('Its newest day') })),
-  total: TOTAL,
-  configured: CONFIGURED,
+  ...FOUND,
 })
 export const GPT_SUMMARY = object('Means of all days of all domains', {
   domains: integer('Domains with days'),
@@ -216,18 +212,15 @@ export const GPT_SUMMARY_DOMAINS = object('Means of the days of each domain', {
       compliance: COMPLIANCE,
     }),
   ),
-  total: TOTAL,
-  configured: CONFIGURED,
+  ...FOUND,
 })
 export const GPT_SUMMARY_ADDRESSES = object('Addresses', {
   data: NO_ADDRESSES,
-  total: TOTAL,
-  configured: CONFIGURED,
+  ...FOUND,
 })
 export const GPT_SUMMARY_ERRORS = object('Means of delivery errors', {
   data: list('The most frequent first', DELIVERY_ERROR),
-  total: TOTAL,
-  configured: CONFIGURED,
+  ...FOUND,
 })
 
 /* Microsoft SNDS */
@@ -246,8 +239,7 @@ export const SNDS_DAY = named('SndsAddress', 'What Microsoft says of an address 
 })
 export const SNDS_SUMMARY = object('Addresses', {
   summary: list('Addresses, or days of one', SNDS_DAY),
-  total: TOTAL,
-  configured: CONFIGURED,
+  ...FOUND,
 })
 
 /* Spam traps */

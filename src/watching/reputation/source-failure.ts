@@ -1,5 +1,5 @@
 /** Why a source could not be read, in words for the operator, and when it is worth asking again. */
-import { ForeignJsonError, parseForeignJson } from '../../base/foreign-json.ts'
+import { foreignJsonIn } from '../../base/foreign-json.ts'
 import { printableLine } from '../../base/printable.ts'
 import { HOUR_MS, MINUTE_MS } from '../../base/time/durations.ts'
 import { isPlainObject } from '../../base/values.ts'
@@ -79,12 +79,5 @@ function wordsOf({ body }: Answered): { message: string; status: string } {
   return { message: text('message').slice(0, WORDS_LENGTH_MAX), status: text('status') }
 }
 
-/** Null: it is no JSON. */
-export function jsonIn(body: Buffer): unknown {
-  try {
-    return parseForeignJson(body.toString())
-  } catch (error) {
-    if (error instanceof ForeignJsonError) return null
-    throw error
-  }
-}
+/** Undefined: it is no JSON. */
+export const jsonIn = (body: Buffer): unknown => foreignJsonIn(body.toString())

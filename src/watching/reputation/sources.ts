@@ -1,5 +1,5 @@
 /** Credentials of the two sources, sealed, and how reading them goes. */
-import { BadRequest, NotFound } from '../../base/process/errors.ts'
+import { BadRequest, present } from '../../base/process/errors.ts'
 import type { Clock } from '../../base/time/clock.ts'
 import { confidentialUrl } from '../../platform/config/parsers.ts'
 import type { ReputationSourceRow } from '../../platform/store/schema.ts'
@@ -55,9 +55,7 @@ export function createSources(store: Store, sealer: Sealer, clock: Clock) {
     find,
     /** @throws NotFound */
     async read<N extends SourceName>(name: N): Promise<Source<N>> {
-      const source = await find(name)
-      if (source === null) throw new NotFound('No credentials are stored')
-      return source
+      return present(await find(name), 'No credentials are stored')
     },
     /** Stores credentials, which are read with at once. What was read before stays. */
     async put<N extends SourceName>(name: N, { settings, secrets }: CredentialsOf<N>): Promise<void> {

@@ -2,7 +2,7 @@
 
 import { BadRequest } from '../../base/process/errors.ts'
 import type { Clock } from '../../base/time/clock.ts'
-import { isPlainObject, jsonText, quotable } from '../../base/values.ts'
+import { isPlainObject, jsonObject, jsonText, quotable } from '../../base/values.ts'
 import { csvReply, prefersCsv } from '../../platform/http/answer/reply.ts'
 import { type Operation, operationsOf } from '../../platform/http/operation.ts'
 import type { Params } from '../../platform/http/request/params.ts'
@@ -120,7 +120,7 @@ function accountTagsCsv({ items }: AccountTagPage, { includeMetrics }: AccountTa
 function readQuery(params: Params, accountId: string): AccountTagQuery {
   const given = params.value('pagination')
   // The Ruby client sends text that is not JSON: then everything is the default (rule 5).
-  const pagination = isPlainObject(given) ? given : jsonObject(given)
+  const pagination = isPlainObject(given) ? given : (jsonObject(jsonText(given)) ?? {})
   const includeMetrics = params.boolean('include_metrics') ?? false
   const sort = textOf(pagination['sort']) || 'lastseen:desc'
   return {
@@ -133,15 +133,6 @@ function readQuery(params: Params, accountId: string): AccountTagQuery {
     ...sortOf(sort, includeMetrics),
     skip: skipOf(pagination['skip']),
     limit: pageLimitOf(pagination['limit'], LIMIT_DEFAULT, includeMetrics ? LIMIT_MAX_METRICS : LIMIT_MAX),
-  }
-}
-
-function jsonObject(text: unknown): Record<string, unknown> {
-  try {
-    const value: unknown = JSON.parse(jsonText(text))
-    return isPlainObject(value) ? value : {}
-  } catch {
-    return {}
   }
 }
 

@@ -1,6 +1,6 @@
 /** Tags of a domain over HTTP (tags-stats.md section 1). */
 
-import { BadRequest, NotFound } from '../../base/process/errors.ts'
+import { BadRequest, present } from '../../base/process/errors.ts'
 import type { Of } from '../../base/shape.ts'
 import { formatRfc3339 } from '../../base/time/dates.ts'
 import { csvReply, prefersCsv } from '../../platform/http/answer/reply.ts'
@@ -198,8 +198,7 @@ async function inPath({ tags }: TagRouteParts, domain: Domain, tag: string): Pro
 }
 
 async function read({ tags }: TagRouteParts, domain: Domain, tag: string) {
-  const row = await tags.find(domain.id, tag)
-  if (!row) throw new NotFound('Tag not found')
+  const row = present(await tags.find(domain.id, tag), 'Tag not found')
   return tagView(row)
 }
 

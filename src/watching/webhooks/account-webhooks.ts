@@ -1,7 +1,7 @@
 /** Webhooks of an account (v1): each has an id, a URL and several types. */
 import type { Transaction } from 'kysely'
 import { randomHex } from '../../base/ids.ts'
-import { BadRequest, Conflict, NotFound } from '../../base/process/errors.ts'
+import { BadRequest, Conflict, NotFound, present } from '../../base/process/errors.ts'
 import type { Clock } from '../../base/time/clock.ts'
 import type { AccountWebhookRow, Schema } from '../../platform/store/schema.ts'
 import type { Sealer } from '../../platform/store/secrets/sealing.ts'
@@ -49,9 +49,11 @@ export function createAccountWebhooks(store: Store, sealer: Sealer, registry: Re
 
   const one = async (db: Pick<Transaction<Schema>, 'selectFrom'>, accountId: string, id: string) => {
     checkId(id)
-    const row = (await all(db, accountId)).find((candidate) => candidate.id === id)
-    if (!row) throw new NotFound(`webhook_id not found: ${id}`, { form: 'Description' })
-    return row
+    return present(
+      (await all(db, accountId)).find((candidate) => candidate.id === id),
+      `webhook_id not found: ${id}`,
+      { form: 'Description' },
+    )
   }
 
   return {

@@ -1,6 +1,6 @@
 /** The log of attempts and the replay of events over HTTP (own-operations.md section 5). */
 
-import { BadRequest, NotFound } from '../../base/process/errors.ts'
+import { BadRequest, present } from '../../base/process/errors.ts'
 import { formatRfc3339, parseDate } from '../../base/time/dates.ts'
 import type { Core } from '../../core.ts'
 import { type Operation, operationsOf } from '../../platform/http/operation.ts'
@@ -74,8 +74,7 @@ export function attemptRoutes(parts: AttemptRouteParts): Operation[] {
       summary: 'Read an attempt, with what was posted about the event',
       answers: { 200: ONE_ATTEMPT, 404: 'Attempt not found' },
       async handler({ path, caller }) {
-        const attempt = await attempts.read(caller.accountId, path.id)
-        if (!attempt) throw new NotFound('Attempt not found')
+        const attempt = present(await attempts.read(caller.accountId, path.id), 'Attempt not found')
         return { ...view(attempt), 'event-data': await webhooks.eventData(attempt.event_id) }
       },
     }),
@@ -84,8 +83,7 @@ export function attemptRoutes(parts: AttemptRouteParts): Operation[] {
       summary: 'Send the event of an attempt again',
       answers: { 200: REPLAYED, 404: 'Attempt not found, or its event or webhook is gone' },
       async handler({ path, caller }) {
-        const attempt = await attempts.read(caller.accountId, path.id)
-        if (!attempt) throw new NotFound('Attempt not found')
+        const attempt = present(await attempts.read(caller.accountId, path.id), 'Attempt not found')
         await webhooks.replayAttempt(attempt)
         return { message: 'Webhook has been queued', event_id: attempt.event_id }
       },

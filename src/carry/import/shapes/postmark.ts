@@ -2,7 +2,7 @@
  * Postmark: `GET /message-streams/{stream}/suppressions/dump` and `GET /templates/{id or alias}`, as JSON. The reason
  * ManualSuppression is an unsubscribe, by the recipient or by the customer in their place.
  */
-import { type Item, neededText, textOf, Unreadable } from '../entry.ts'
+import { type Item, neededText, refusedItem, textOf, Unreadable } from '../entry.ts'
 import type { InputRecord } from '../input-file.ts'
 import { fromPostmark } from '../template-syntax.ts'
 import {
@@ -49,9 +49,7 @@ export const POSTMARK: Shape = {
 function templates(record: InputRecord, context: ShapeContext): Item[] {
   const value = record.value as Record<string, unknown>
   const name = textOf(value['Alias']) || neededText(value, 'TemplateId')
-  const refused = (reason: string): Item[] => [
-    { place: record.place, entry: null, kind: 'template', name, reason },
-  ]
+  const refused = (reason: string) => [refusedItem('template', record.place, name, reason)]
   if (value['TemplateType'] === 'Layout') return refused('is a layout: put it around its templates')
   const layout = textOf(value['LayoutTemplate'])
   if (layout !== '') return refused(`uses the layout "${layout}": put that around it`)

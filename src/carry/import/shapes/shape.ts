@@ -4,15 +4,14 @@ import {
   type Item,
   type Kind,
   objectOf,
+  itemsOrReason as readOrReason,
+  refusedItem,
   type SuppressionEntryKind,
   textOf,
   Unreadable,
 } from '../entry.ts'
 import { columnName, type InputRecord } from '../input-file.ts'
 import type { Converted } from '../template-syntax.ts'
-
-/** An address has at most 320 characters; a report repeats no more of a name. */
-const NAME_SHOWN_MAX = 320
 
 /** What the caller says about a file. */
 export interface ShapeContext {
@@ -96,19 +95,11 @@ export function itemsOf(record: InputRecord, kind: Kind, name: unknown, read: ()
   return itemsOrReason(record, kind, name, () => read().map((entry) => ({ place: record.place, entry })))
 }
 
-export function itemsOrReason(record: InputRecord, kind: Kind, name: unknown, read: () => Item[]): Item[] {
-  const { place, fault } = record
-  const refused = (reason: string): Item[] => [
-    { place, entry: null, kind, name: textOf(name).slice(0, NAME_SHOWN_MAX), reason },
-  ]
-  if (fault !== null) return refused(fault)
-  try {
+export const itemsOrReason = (record: InputRecord, kind: Kind, name: unknown, read: () => Item[]): Item[] =>
+  readOrReason(kind, record.place, name, () => {
+    if (record.fault !== null) throw new Unreadable(record.fault)
     return read()
-  } catch (error) {
-    if (!(error instanceof Unreadable)) throw error
-    return refused(error.message)
-  }
-}
+  })
 
 /** One version of a template, in the syntax of its service. */
 interface ForeignVersion {
@@ -143,8 +134,7 @@ export function templateItem(
     return [{ tag, template: body.text as string, mjml: '', comment, active, headers }]
   })
   if (taken.length === 0) {
-    const reason = notes.join('; ') || 'has no version'
-    return { place, entry: null, kind: 'template', name: names.name, reason }
+    return refusedItem('template', place, names.name, notes.join('; ') || 'has no version')
   }
   return { place, notes, entry: { kind: 'template', domain, ...names, versions: taken } }
 }

@@ -3,13 +3,13 @@ import { errorText, pathPart } from '../api-client.ts'
 import type { ListEntry, MemberEntry } from '../entry.ts'
 import {
   existing,
+  knownKeys,
   linkedItems,
   made,
   oneByOne,
   type Result,
   readOrFail,
   refused,
-  type Writer,
   type WriterParts,
 } from './result.ts'
 
@@ -19,14 +19,11 @@ const MEMBERS_PER_CALL = 100
 /** Members that a dry run holds of a list; those beyond count as new. */
 const HELD_MAX = 500_000
 
-interface ListWriter {
-  write: Writer<ListEntry>
-  /** Entries of one list. */
-  writeMembers: Writer<MemberEntry>
-}
-
-export function createListWriter({ client, isDryRun, hasDomain }: WriterParts): ListWriter {
-  let known: Promise<Set<string>> | null = null
+export function createListWriter({ client, isDryRun, hasDomain }: WriterParts) {
+  const lists = knownKeys(
+    () => linkedItems(client, '/v3/lists/pages', ITEMS_PER_PAGE),
+    ({ address }) => String(address).toLowerCase(),
+  )
   /** Members of the list that was last asked for; in a dry run only. */
   let held: { list: string; members: Set<string> } | null = null
   /** Members of the list that was written last, as the service counts them. */
@@ -34,22 +31,10 @@ export function createListWriter({ client, isDryRun, hasDomain }: WriterParts): 
   /** Lists that only a dry run has made. */
   const planned = new Set<string>()
 
-  async function loadLists(): Promise<Set<string>> {
-    const lists = new Set<string>()
-    for await (const { address } of linkedItems(client, '/v3/lists/pages', ITEMS_PER_PAGE))
-      lists.add(String(address).toLowerCase())
-    return lists
-  }
-
-  const lists = () => {
-    known ??= loadLists()
-    return known
-  }
-
   async function makeList({ kind, ...fields }: ListEntry): Promise<Result> {
     const key = fields.address.toLowerCase()
     const domain = key.split('@').at(-1) ?? ''
-    const all = await lists()
+    const all = await lists.get()
     if (all.has(key)) return existing
     if (!(await hasDomain(domain))) return refused(`the service has no domain ${domain}`)
     if (isDryRun) planned.add(key)
@@ -112,7 +97,7 @@ export function createListWriter({ client, isDryRun, hasDomain }: WriterParts): 
 
   async function writeMembers(entries: readonly MemberEntry[]): Promise<Result[]> {
     const list = entries[0]?.list.toLowerCase() ?? ''
-    if (!(await lists()).has(list)) return entries.map(() => refused(`the service has no list ${list}`))
+    if (!(await lists.get()).has(list)) return entries.map(() => refused(`the service has no list ${list}`))
     const results = new Map<MemberEntry, Result>()
     const good: MemberEntry[] = []
     const keys = new Set<string>()
@@ -148,6 +133,7 @@ export function createListWriter({ client, isDryRun, hasDomain }: WriterParts): 
 
   return {
     write: oneByOne(makeList),
+    /** Entries of one list. */
     writeMembers,
   }
 }

@@ -1,3 +1,4 @@
+import { Lazy } from '../../../base/flow/cache.ts'
 import { type ApiClient, ApiUnavailable, errorText } from '../api-client.ts'
 import type { Entry } from '../entry.ts'
 
@@ -70,3 +71,11 @@ export async function* linkedItems(
     query = new URL(String((paging as Record<string, unknown>)['next'])).search
   }
 }
+
+/** The keys of what the service has; read once. */
+export const knownKeys = <T>(read: () => AsyncIterable<T>, keyOf: (item: T) => string) =>
+  new Lazy(async () => {
+    const keys = new Set<string>()
+    for await (const item of read()) keys.add(keyOf(item))
+    return keys
+  })

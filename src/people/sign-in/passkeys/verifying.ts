@@ -5,8 +5,10 @@
  * Attestations are neither requested nor accepted: nobody here decides by the make of an authenticator, and the library
  * would read certificates, and fetch lists of revoked ones, at addresses that a stranger chooses.
  */
+
 import type { AuthenticationResponseJSON, RegistrationResponseJSON } from '@simplewebauthn/server'
 import { isPlainObject } from '../../../base/values.ts'
+import type { PasskeyRow } from '../../../platform/store/schema.ts'
 
 /** Where passkeys are valid. */
 export interface RelyingParty {
@@ -29,11 +31,7 @@ export interface NewCredential {
   transports: string
 }
 
-export interface StoredCredential {
-  credential_id: string
-  public_key: Uint8Array
-  counter: number
-}
+export type StoredCredential = Pick<PasskeyRow, 'credential_id' | 'public_key' | 'counter'>
 
 /** Ed25519, ECDSA with P-256, and RSA with SHA-256, for Windows (RFC 9053 §2). */
 export const ALGORITHMS = [-8, -7, -257] as const

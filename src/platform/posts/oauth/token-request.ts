@@ -5,7 +5,7 @@
  * Responses are bounded in bytes and time by the client. Secrets go over https, or to this machine, and are in no error.
  */
 import { sign } from 'node:crypto'
-import { ForeignJsonError, parseForeignJson } from '../../../base/foreign-json.ts'
+import { foreignJsonIn } from '../../../base/foreign-json.ts'
 import { printableLine } from '../../../base/printable.ts'
 import type { Clock } from '../../../base/time/clock.ts'
 import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../../../base/time/durations.ts'
@@ -149,13 +149,8 @@ function readTokens(outcome: HttpOutcome, now: number): Tokens {
 
 /** Empty for what is no JSON object. */
 function objectIn(body: Buffer): Record<string, unknown> {
-  try {
-    const value = parseForeignJson(body.toString())
-    return isPlainObject(value) ? value : {}
-  } catch (error) {
-    if (error instanceof ForeignJsonError) return {}
-    throw error
-  }
+  const value = foreignJsonIn(body.toString())
+  return isPlainObject(value) ? value : {}
 }
 
 /** Visible ASCII (RFC 6750 §2.1 allows less). */

@@ -4,7 +4,7 @@
  */
 
 import { pause } from '../../../base/flow/pause.ts'
-import { foreignJsonOrNull } from '../../../base/foreign-json.ts'
+import { foreignJsonIn } from '../../../base/foreign-json.ts'
 import type { Clock } from '../../../base/time/clock.ts'
 import { SECOND_MS } from '../../../base/time/durations.ts'
 import { isPlainObject } from '../../../base/values.ts'
@@ -57,7 +57,7 @@ const TRIES_MAX = 3
 type Answered = Extract<HttpOutcome, { kind: 'answered' }>
 
 export function createApi({ client, clock, signal, untilMs }: ApiParts, options: ApiOptions): Api {
-  const { who, baseUrl, read = foreignJsonOrNull } = options
+  const { who, baseUrl, read = foreignJsonIn } = options
 
   async function send(method: NonNullable<HttpRequest['method']>, path: string, given: unknown) {
     const isText = typeof given === 'string'
@@ -89,7 +89,7 @@ export function createApi({ client, clock, signal, untilMs }: ApiParts, options:
   function parsed({ body }: Answered): unknown {
     if (body.byteLength >= ANSWER_BYTES_MAX)
       throw new ProviderFault('refused', `${who} sent more than ${ANSWER_BYTES_MAX} bytes.`)
-    return body.byteLength === 0 ? {} : read(body.toString())
+    return body.byteLength === 0 ? {} : (read(body.toString()) ?? null)
   }
 
   /** Null: waiting does not help. */

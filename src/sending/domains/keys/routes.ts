@@ -1,6 +1,6 @@
 /** DKIM keys over HTTP (domain-keys.md E1-E8). Private keys can be imported but never read. */
 import { sql } from 'kysely'
-import { foreignJsonOrNull } from '../../../base/foreign-json.ts'
+import { foreignJsonIn } from '../../../base/foreign-json.ts'
 import { BadRequest, NotFound } from '../../../base/process/errors.ts'
 import { described, message, type Of } from '../../../base/shape.ts'
 import { invalidFormat } from '../../../base/values.ts'
@@ -220,7 +220,7 @@ const tokenOf = (pivot: Pivot) => Buffer.from(JSON.stringify(pivot)).toString('b
 
 /** @throws BadRequest for a token that is not from a paging link */
 function pivotOf(text: string, name: string): Pivot {
-  const pivot = foreignJsonOrNull(Buffer.from(text, 'base64url').toString())
+  const pivot = foreignJsonIn(Buffer.from(text, 'base64url').toString())
   if (Array.isArray(pivot) && pivot.every((part) => typeof part === 'string' && !part.includes('\0'))) {
     const [page] = pivot as string[]
     if (pivot.length === 1 && (page === 'first' || page === 'last')) return [page]

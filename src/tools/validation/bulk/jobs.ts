@@ -1,7 +1,7 @@
 /** The rules of jobs and previews (validation.md section 3). */
 
 import { newId } from '../../../base/ids.ts'
-import { BadRequest, NotFound } from '../../../base/process/errors.ts'
+import { BadRequest, NotFound, present } from '../../../base/process/errors.ts'
 import type { Core } from '../../../core.ts'
 import { commitUnlessStale } from '../../../platform/store/commits.ts'
 import type { ValidationJobRow } from '../../../platform/store/schema.ts'
@@ -20,18 +20,7 @@ import {
   RUNNING,
 } from './job-store.ts'
 
-export interface Jobs {
-  /** @throws BadRequest for a file without addresses, a name that is taken, or too many jobs */
-  createOfFile(accountId: string, kind: JobKind, listId: string, file: Chunk): Promise<ValidationJobRow>
-  /** The members of a mailing list; replaces a job of the list that has ended. */
-  createOfList(list: List): Promise<ValidationJobRow>
-  /** @throws NotFound */
-  find(accountId: string, kind: JobKind, listId: string): Promise<ValidationJobRow>
-  /** Cancels a running job, deletes any other. @throws NotFound */
-  remove(accountId: string, kind: JobKind, listId: string): Promise<void>
-  /** Makes a job of all addresses of a preview's file. @throws NotFound, BadRequest */
-  promote(accountId: string, listId: string): Promise<void>
-}
+export type Jobs = ReturnType<typeof createJobs>
 
 interface JobsParts extends Pick<Core, 'store' | 'blobs' | 'clock'> {
   /** A job waits for its next step. */
@@ -47,7 +36,7 @@ const NOT_FOUND: Readonly<Record<JobKind, string>> = {
   preview: 'validation preview not found',
 }
 
-export function createJobs(parts: JobsParts): Jobs {
+export function createJobs(parts: JobsParts) {
   const { store, blobs, clock } = parts
 
   /** `also`: of another job; `changed`: thrown if that is not what it was when it was read. */
@@ -65,14 +54,19 @@ export function createJobs(parts: JobsParts): Jobs {
   }
 
   async function find(accountId: string, kind: JobKind, listId: string): Promise<ValidationJobRow> {
-    const row = await findJob(store, accountId, kind, listId)
-    if (!row) throw new NotFound(NOT_FOUND[kind])
-    return row
+    return present(await findJob(store, accountId, kind, listId), NOT_FOUND[kind])
   }
 
   return {
+    /** @throws NotFound */
     find,
-    async createOfFile(accountId, kind, listId, file) {
+    /** @throws BadRequest for a file without addresses, a name that is taken, or too many jobs */
+    async createOfFile(
+      accountId: string,
+      kind: JobKind,
+      listId: string,
+      file: Chunk,
+    ): Promise<ValidationJobRow> {
       checkName(listId)
       // Before the file is written; the insert decides.
       if (await findJob(store, accountId, kind, listId)) throw new BadRequest(TAKEN)
@@ -87,7 +81,8 @@ export function createJobs(parts: JobsParts): Jobs {
       }
       return row
     },
-    async createOfList(list) {
+    /** The members of a mailing list; replaces a job of the list that has ended. */
+    async createOfList(list: List): Promise<ValidationJobRow> {
       const before = await findJob(store, list.accountId, 'bulk', list.address)
       if (before && isRunning(before)) throw new BadRequest(TAKEN)
       const now = clock.now()
@@ -97,7 +92,8 @@ export function createJobs(parts: JobsParts): Jobs {
       if (before) parts.wakeRemoval()
       return row
     },
-    async remove(accountId, kind, listId) {
+    /** Cancels a running job, deletes any other. @throws NotFound */
+    async remove(accountId: string, kind: JobKind, listId: string): Promise<void> {
       const row = await find(accountId, kind, listId)
       const now = Math.floor(clock.now())
       // A preview leaves nothing behind that anybody would ask for.
@@ -108,7 +104,8 @@ export function createJobs(parts: JobsParts): Jobs {
       if (!(await commitUnlessStale(store, unit))) return this.remove(accountId, kind, listId)
       parts.wakeRemoval()
     },
-    async promote(accountId, listId) {
+    /** Makes a job of all addresses of a preview's file. @throws NotFound, BadRequest */
+    async promote(accountId: string, listId: string): Promise<void> {
       const preview = await find(accountId, 'preview', listId)
       if (preview.blob === null) throw new NotFound(NOT_FOUND.preview)
       const row = { ...newRow(clock.now(), accountId, 'bulk', listId), blob: preview.blob }

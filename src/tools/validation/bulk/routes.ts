@@ -1,6 +1,6 @@
 /** Validation of lists of addresses over HTTP: files, previews and mailing lists (validation.md sections 1 and 3). */
 
-import { NotFound } from '../../../base/process/errors.ts'
+import { NotFound, present } from '../../../base/process/errors.ts'
 import { list, media, message, nothing, object } from '../../../base/shape.ts'
 import type { AccountDirectory } from '../../../people/accounts/account-directory.ts'
 import { jsonReply, noContent } from '../../../platform/http/answer/reply.ts'
@@ -45,6 +45,7 @@ const PAGE_PARAMS = {
 }
 
 const api = operationsOf({ tag: 'Validation', auth: { area: 'validation' } })
+const ONE = '/v4/address/validate/bulk/{list_id}'
 const FILE = fileParam(
   'CSV, plain or gzip: one column of addresses, or a header with email or email_address',
   { required: true, missing: "'file' parameter is required" },
@@ -53,81 +54,79 @@ const PROMOTED = 'Validation preview promoted.'
 const CANCELED = { message: 'Validation job canceled.' }
 
 export function bulkRoutes(parts: BulkRouteParts): Operation[] {
-  return [...jobRoutes(parts), ...previewRoutes(parts), ...listRoutes(parts)]
+  const beforeBody: Operation['beforeBody'] = ({ caller }) =>
+    requireFeatures(parts.accounts, caller as Caller, ['validations', 'validations_bulk'])
+  const allowed = (operations: Operation[]) => operations.map((one) => ({ ...one, beforeBody }))
+  return [
+    ...allowed(jobRoutes(parts)),
+    downloadRoute(parts),
+    ...allowed([...previewRoutes(parts), ...listRoutes(parts)]),
+  ]
 }
-
-const mayUse =
-  ({ accounts }: BulkRouteParts) =>
-  ({ caller }: { caller: Caller }) =>
-    requireFeatures(accounts, caller, ['validations', 'validations_bulk'])
 
 function jobRoutes(parts: BulkRouteParts): Operation[] {
   const { jobs } = parts
-  const beforeBody = mayUse(parts)
-  const path = '/v4/address/validate/bulk/{list_id}'
   return [
     api.get('/v4/address/validate/bulk', {
       id: 'listValidationJobs',
       summary: 'List validation jobs, newest first',
       params: PAGE_PARAMS,
       answers: { 200: JOB_PAGE },
-      beforeBody,
       handler: async ({ input, caller }) => jobsPage(parts, caller.accountId, input()),
     }),
-    api.post(path, {
+    api.post(ONE, {
       id: 'createValidationJob',
       summary: 'Validate the addresses of a file in the background',
       params: { file: FILE },
       multipartOnly: true,
       bodyLimit: FILE_LIMIT,
       answers: { 202: SUBMITTED },
-      beforeBody,
       async handler({ input, path: { list_id }, caller }) {
         const row = await jobs.createOfFile(caller.accountId, 'bulk', list_id, input().file.chunk)
         return submitted(row)
       },
     }),
-    api.get(path, {
+    api.get(ONE, {
       id: 'readValidationJob',
       summary: 'Read the state of a validation job, with links to its results',
       answers: { 200: JOB },
-      beforeBody,
       handler: async ({ path: { list_id }, caller }) =>
         jobView(await jobs.find(caller.accountId, 'bulk', list_id), downloadUrls(parts)),
     }),
-    api.delete(path, {
+    api.delete(ONE, {
       id: 'deleteValidationJob',
       summary: 'Cancel a running validation job, or delete one with its results',
       answers: { 200: message(CANCELED.message, 'Canceled or deleted') },
-      beforeBody,
       async handler({ path: { list_id }, caller }) {
         await jobs.remove(caller.accountId, 'bulk', list_id)
         return CANCELED
       },
     }),
-    api.get(`${path}/download`, {
-      id: 'downloadValidationResults',
-      summary: 'The results of a validation job, by a link that the job shows',
-      auth: 'public',
-      params: {
-        format: choiceParam('Form of the file', ['csv', 'json'], { default: 'csv' }),
-        // A link without one is a 404, as any other that is not ours.
-        sig: parsedParam('Signature of the link', (params, name) => params.text(name) ?? '', {
-          required: true,
-        }),
-      },
-      answers: {
-        200: [list('The results', RESULT), media('text/csv', 'The results, with a header line')],
-        404: 'The link is over, or not ours',
-      },
-      async handler({ input, path: { list_id } }) {
-        const { format, sig } = input()
-        const job = await linkedJob(parts, list_id, sig)
-        if (!job) throw new NotFound('validation job not found')
-        return resultsReply(parts.store, job, format)
-      },
-    }),
   ]
+}
+
+function downloadRoute(parts: BulkRouteParts): Operation {
+  return api.get(`${ONE}/download`, {
+    id: 'downloadValidationResults',
+    summary: 'The results of a validation job, by a link that the job shows',
+    auth: 'public',
+    params: {
+      format: choiceParam('Form of the file', ['csv', 'json'], { default: 'csv' }),
+      // A link without one is a 404, as any other that is not ours.
+      sig: parsedParam('Signature of the link', (params, name) => params.text(name) ?? '', {
+        required: true,
+      }),
+    },
+    answers: {
+      200: [list('The results', RESULT), media('text/csv', 'The results, with a header line')],
+      404: 'The link is over, or not ours',
+    },
+    async handler({ input, path: { list_id } }) {
+      const { format, sig } = input()
+      const job = present(await linkedJob(parts, list_id, sig), 'validation job not found')
+      return resultsReply(parts.store, job, format)
+    },
+  })
 }
 
 async function jobsPage(
@@ -171,14 +170,12 @@ const PREVIEWS_MAX = 1_000
 
 function previewRoutes(parts: BulkRouteParts): Operation[] {
   const { jobs, store } = parts
-  const beforeBody = mayUse(parts)
   const path = '/v4/address/validate/preview/{list_id}'
   return [
     api.get('/v4/address/validate/preview', {
       id: 'listValidationPreviews',
       summary: 'List previews, newest first',
       answers: { 200: object('All previews', { previews: list('Newest first', PREVIEW) }) },
-      beforeBody,
       async handler({ caller }) {
         const rows = await listJobs(store, caller.accountId, 'preview', { name: 'first' }, PREVIEWS_MAX)
         return { previews: rows.map(previewView) }
@@ -191,7 +188,6 @@ function previewRoutes(parts: BulkRouteParts): Operation[] {
       multipartOnly: true,
       bodyLimit: FILE_LIMIT,
       answers: { 202: SUBMITTED },
-      beforeBody,
       async handler({ input, path: { list_id }, caller }) {
         await jobs.createOfFile(caller.accountId, 'preview', list_id, input().file.chunk)
         return jsonReply({ id: list_id, message: 'The bulk preview was submitted.' }, { status: 202 })
@@ -201,7 +197,6 @@ function previewRoutes(parts: BulkRouteParts): Operation[] {
       id: 'readValidationPreview',
       summary: 'Read a preview',
       answers: { 200: object('The preview', { preview: PREVIEW }) },
-      beforeBody,
       handler: async ({ path: { list_id }, caller }) => ({
         preview: previewView(await jobs.find(caller.accountId, 'preview', list_id)),
       }),
@@ -210,7 +205,6 @@ function previewRoutes(parts: BulkRouteParts): Operation[] {
       id: 'promoteValidationPreview',
       summary: 'Make a preview a job for all addresses of its file',
       answers: { 200: message(PROMOTED, 'The job waits for its turn') },
-      beforeBody,
       async handler({ path: { list_id }, caller }) {
         await jobs.promote(caller.accountId, list_id)
         return { message: PROMOTED }
@@ -220,7 +214,6 @@ function previewRoutes(parts: BulkRouteParts): Operation[] {
       id: 'deleteValidationPreview',
       summary: 'Delete a preview',
       answers: { 204: nothing('Deleted') },
-      beforeBody,
       async handler({ path: { list_id }, caller }) {
         await jobs.remove(caller.accountId, 'preview', list_id)
         return noContent()
@@ -232,7 +225,6 @@ function previewRoutes(parts: BulkRouteParts): Operation[] {
 /** Operations on mailing lists: jobs with the list's address for an id. */
 function listRoutes(parts: BulkRouteParts): Operation[] {
   const { jobs, lists } = parts
-  const beforeBody = mayUse(parts)
   const path = '/v3/lists/{list}/validate'
   async function listOf(address: string, caller: Caller): Promise<List> {
     const list = await lists.byKey(keyOf(address))
@@ -244,7 +236,6 @@ function listRoutes(parts: BulkRouteParts): Operation[] {
       id: 'validateList',
       summary: 'Validate the members of a mailing list in the background',
       answers: { 202: SUBMITTED },
-      beforeBody,
       handler: async ({ path: { list }, caller }) =>
         submitted(await jobs.createOfList(await listOf(list, caller))),
     }),
@@ -252,7 +243,6 @@ function listRoutes(parts: BulkRouteParts): Operation[] {
       id: 'readListValidation',
       summary: 'Read the state of the validation of a mailing list',
       answers: { 200: JOB },
-      beforeBody,
       async handler({ path: { list }, caller }) {
         const { address } = await listOf(list, caller)
         return jobView(await jobs.find(caller.accountId, 'bulk', address), downloadUrls(parts))
@@ -262,7 +252,6 @@ function listRoutes(parts: BulkRouteParts): Operation[] {
       id: 'deleteListValidation',
       summary: 'Cancel the validation of a mailing list, or delete it with its results',
       answers: { 200: message(CANCELED.message, 'Canceled or deleted') },
-      beforeBody,
       async handler({ path: { list }, caller }) {
         const { address } = await listOf(list, caller)
         await jobs.remove(caller.accountId, 'bulk', address)

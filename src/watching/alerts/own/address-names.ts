@@ -42,7 +42,6 @@ export function addressNamesCheck(config: Config, store: Store, resolver: Resolv
     name: 'address-names',
     description: 'DNS was right about a sending address, and is not any more.',
     metric: 'address_name_faults',
-    comparator: '>=',
     limit: '1',
     dimension: 'ip',
     everyMs: HOUR_MS,

@@ -44,7 +44,6 @@ export function listedDomainsCheck(listings: Listings | null): OwnCheck | null {
 
 const LISTING = {
   metric: 'blocklists_listing',
-  comparator: '>=',
   limit: '1',
   everyMs: MINUTE_MS,
 } as const

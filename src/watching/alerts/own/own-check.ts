@@ -21,7 +21,8 @@ export interface OwnCheck {
   name: string
   description: string
   metric: string
-  comparator: Comparator
+  /** Default '>='. */
+  comparator?: Comparator
   /** Decimal text. */
   limit: string
   /** What the values of its findings are; empty: it has one finding at most. */
@@ -48,7 +49,7 @@ export const ownCheckView = (check: OwnCheck): Of<typeof OWN_CHECK_VIEW> => ({
   name: alertName(check),
   description: check.description,
   metric: check.metric,
-  comparator: check.comparator,
+  comparator: check.comparator ?? '>=',
   limit: check.limit,
   ...(check.dimension !== '' && { dimension: check.dimension }),
 })

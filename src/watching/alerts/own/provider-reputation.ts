@@ -26,7 +26,7 @@ function gmailChecks(findings: ReputationFindings): OwnCheck[] {
     ...COMMON,
     name,
     description: `Gmail users call ${percent(limit)} or more of a domain's mail spam.`,
-    ...{ metric: 'gmail_spam_rate', comparator: '>=', limit: String(limit), dimension: 'domain' },
+    ...{ metric: 'gmail_spam_rate', limit: String(limit), dimension: 'domain' },
     async read() {
       return (await findings.gmail())
         .filter(({ spamRate }) => spamRate >= limit && spamRate < below)
@@ -55,7 +55,7 @@ function gmailChecks(findings: ReputationFindings): OwnCheck[] {
       ...COMMON,
       name: 'gmail-compliance',
       description: 'A domain does not meet the requirements of Gmail.',
-      ...{ metric: 'gmail_needs_work', comparator: '>=', limit: '1', dimension: 'domain' },
+      ...{ metric: 'gmail_needs_work', limit: '1', dimension: 'domain' },
       async read(now) {
         return (await findings.needsWork()).map(({ domain, requirements }) => ({
           value: domain,
@@ -141,7 +141,7 @@ function failingCheck(findings: ReputationFindings): OwnCheck {
     ...COMMON,
     name: 'reputation-sources',
     description: 'Gmail Postmaster Tools or Microsoft SNDS have not been readable for a day.',
-    ...{ metric: 'failing_days', comparator: '>=', limit: String(FAILING_DAYS), dimension: 'source' },
+    ...{ metric: 'failing_days', limit: String(FAILING_DAYS), dimension: 'source' },
     async read(now) {
       return (await findings.failing())
         .filter(({ since }) => now - since >= FAILING_DAYS * DAY_MS)

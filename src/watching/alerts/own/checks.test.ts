@@ -5,7 +5,7 @@ import { eachStore } from '../../../../test/support/stores.ts'
 import { HOUR_MS, MINUTE_MS } from '../../../base/time/durations.ts'
 import type { Core } from '../../../core.ts'
 import { createKnownSinks } from '../../event-sinks/known-sinks.ts'
-import { eventSinksCheck } from './event-sinks.ts'
+import { eventSinksCheck } from './checks.ts'
 
 eachStore(
   'a sink that is down is an alert before it misses events, and until it works it says what it missed',
