@@ -220,17 +220,17 @@ test('runs', () => {
   assert.ok(ready && existsSync(tmpdir() + '/mine'))
   appendFileSync('trace', process.pid + '\\n')
 })`
-  const files = Object.fromEntries(['a', 'b', 'c', 'd', 'e'].map((name) => [`src/${name}.test.ts`, file('')]))
+  const files = Object.fromEntries([...'abcdefg'].map((name) => [`src/${name}.test.ts`, file('')]))
   const { totals, root, printed } = await run(context, {
     ...files,
     'src/own.test.ts': file('// Own process: it says so.'),
   })
-  assert.deepEqual(totals, { passed: 6, failed: 0, skipped: 0 }, printed)
+  assert.deepEqual(totals, { passed: 8, failed: 0, skipped: 0 }, printed)
   const trace = readFileSync(join(root, 'trace'), 'utf8').trim().split('\n')
   const processes = trace.filter((line) => /^\d+$/.test(line))
-  assert.equal(processes.length, 6)
-  assert.ok(new Set(processes).size < 6, 'none is shared')
-  for (const word of ['after', 'cleaned']) assert.equal(trace.filter((line) => line === word).length, 6, word)
+  assert.equal(processes.length, 8)
+  assert.ok(new Set(processes).size < 8, 'none is shared')
+  for (const word of ['after', 'cleaned']) assert.equal(trace.filter((line) => line === word).length, 8, word)
 })
 
 /** A second for the end of a process, which nothing but what is left open prevents. */

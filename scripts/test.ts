@@ -44,8 +44,13 @@ import { treeProcessorMs } from './processor-time.ts'
 import type { TestRecord } from './test-events.ts'
 import type { Order } from './test-process.ts'
 
-/** Most files wait for sockets, databases and browsers at times: three at a time leave a third of two cores unused. Memory limits the rest. */
-const FILES_AT_A_TIME = Math.min(4, availableParallelism() + 2)
+/**
+ * Most files wait for sockets and databases at times: with five at a time two cores are used to five sixths, with four to less than four
+ * fifths. Memory limits the rest.
+ */
+const FILES_AT_A_TIME = Math.min(5, availableParallelism() + 3)
+/** Browsers, and processes that are flooded, leave less unused; five are slower. */
+const SLOW_FILES_AT_A_TIME = Math.min(4, availableParallelism() + 2)
 /** The longest files take 40 s: only a hang reaches it, also on a machine that is twenty times slower. */
 const FILE_LIMIT_MS = 900_000
 /** From the last test of a process to its end: a fraction of a second, if nothing is left open. Connections that are kept end within a minute. */
@@ -220,7 +225,8 @@ async function runParts(parts: Part[], scratch: string, options: RunOptions): Pr
     }
     if (shared) await end(shared)
   }
-  await Promise.all(Array.from({ length: FILES_AT_A_TIME }, worker))
+  const isFast = !options.slow && options.filters.length === 0
+  await Promise.all(Array.from({ length: isFast ? FILES_AT_A_TIME : SLOW_FILES_AT_A_TIME }, worker))
   return results
 }
 
