@@ -24,7 +24,7 @@ const TURN_MS = 250
 const WORK_FROM = 0.05
 const REST_BELOW = 0.03
 /** V8 drops compiled code that several of them find unused. */
-const COLLECTIONS = 4
+const COLLECTIONS = 6
 /** They stop the thread for a tenth of a second each: apart, so that a request waits for one. While it works there is none. */
 const COLLECTION_EVERY_MS = 2_000
 /** Less than this, in bytes, is not worth it. */
