@@ -31,7 +31,7 @@ test('waits grow from 15 minutes to 6 hours', () => {
   assert.deepEqual(minutes, [15, 30, 60, 120, 240, 360, 360])
 })
 
-eachStore('a fault at one source does not keep the other from being read', async (store, t) => {
+eachStore('a fault at one source does not keep the other from being read', async (store) => {
   const clock = createTestClock()
   const asked = Promise.withResolvers<string>()
   const sources = {
@@ -43,7 +43,9 @@ eachStore('a fault at one source does not keep the other from being read', async
   }
   const none = {} as never
   const job = createReading({ store, clock, client: none, domains: none, sources: sources as never })
-  t.after(() => job.stop())
   job.start(jobContext(store, { clock }))
-  assert.equal(await asked.promise, 'snds')
+  const second = await asked.promise
+  // Before the store closes: its last statement would wait half a minute for a connection.
+  await job.stop()
+  assert.equal(second, 'snds')
 })
