@@ -1,9 +1,8 @@
 /** The rows of seed lists, tests and seeds. */
-import type { Selectable, SelectQueryBuilder } from 'kysely'
 import { randomHex } from '../../base/ids.ts'
 import { countOf } from '../../platform/store/count.ts'
 import { withPod } from '../../platform/store/pods/pod.ts'
-import type { PlacementSeedRow, PlacementTestRow, Schema, SeedListRow } from '../../platform/store/schema.ts'
+import type { PlacementSeedRow, PlacementTestRow, SeedListRow } from '../../platform/store/schema.ts'
 import type { Statement, Store } from '../../platform/store/store.ts'
 
 export interface Listing {
@@ -33,18 +32,6 @@ interface Page<T> {
   total: number
 }
 
-/** A page of rows by their age, and how many there are; both tables have these columns. */
-async function pageOf<T extends 'seed_lists' | 'placement_tests'>(
-  query: SelectQueryBuilder<Schema, T, object>,
-  { ascending, limit, offset }: Listing,
-): Promise<Page<Selectable<Schema[T]>>> {
-  const found = query as unknown as SelectQueryBuilder<Schema, 'seed_lists', object>
-  const direction = ascending ? 'asc' : 'desc'
-  const ordered = found.selectAll().orderBy('created_at', direction).orderBy('id', direction)
-  const [rows, total] = await Promise.all([ordered.limit(limit).offset(offset).execute(), countOf(found)])
-  return { rows: rows as unknown as Selectable<Schema[T]>[], total }
-}
-
 export async function findLists(
   store: Store,
   accountId: string,
@@ -56,7 +43,11 @@ export async function findLists(
     .where('created_at', '>=', filter.from)
     .where('created_at', '<=', filter.to)
   if (filter.name !== undefined) query = query.where('name', '=', filter.name)
-  return pageOf(query, filter)
+  const { ascending, limit, offset } = filter
+  const direction = ascending ? 'asc' : 'desc'
+  const page = query.selectAll().orderBy('created_at', direction).orderBy('id', direction)
+  const [rows, total] = await Promise.all([page.limit(limit).offset(offset).execute(), countOf(query)])
+  return { rows, total }
 }
 
 /** By its id or its address. */
@@ -114,7 +105,11 @@ export async function findTests(
         .where('account_id', '=', accountId)
         .where('target_email', '=', targetEmail.toLowerCase()),
     )
-  return pageOf(query, filter)
+  const { ascending, limit, offset } = filter
+  const direction = ascending ? 'asc' : 'desc'
+  const page = query.selectAll().orderBy('created_at', direction).orderBy('id', direction)
+  const [rows, total] = await Promise.all([page.limit(limit).offset(offset).execute(), countOf(query)])
+  return { rows, total }
 }
 
 export const findTest = (

@@ -34,8 +34,10 @@ export interface KindOfData {
 }
 
 const FROM_START = 'it was recorded'
+/** What need not be said of a kind; whether it is personal, and how long it is kept, is said of each. */
+const OTHERWISE = { setting: null, since: '' }
 
-const GIVEN: readonly (Pick<KindOfData, 'kind' | 'title' | 'tables'> & Partial<KindOfData>)[] = [
+const GIVEN: readonly (Omit<KindOfData, keyof typeof OTHERWISE> & Partial<KindOfData>)[] = [
   {
     kind: 'messages',
     title: 'Messages',
@@ -93,6 +95,7 @@ const GIVEN: readonly (Pick<KindOfData, 'kind' | 'title' | 'tables'> & Partial<K
     title: 'Suppressions',
     personal: 'address and reason',
     tables: ['suppressions', 'unsubscribe_tags'],
+    days: null,
   },
   {
     kind: 'counted_bounces',
@@ -107,16 +110,19 @@ const GIVEN: readonly (Pick<KindOfData, 'kind' | 'title' | 'tables'> & Partial<K
     title: 'Mailing lists and their members',
     personal: 'address, name and variables',
     tables: ['lists', 'list_members'],
+    days: null,
   },
   {
     kind: 'consent',
     title: 'How people came onto lists, and left them',
     personal: 'address, IP address and browser',
     tables: ['consent_trail'],
+    days: null,
   },
   {
     kind: 'list_uploads',
     title: 'Results of uploads to mailing lists',
+    personal: null,
     tables: ['list_uploads'],
     days: () => UPLOAD_KEPT_MS / DAY_MS,
     since: 'the upload ended',
@@ -132,6 +138,7 @@ const GIVEN: readonly (Pick<KindOfData, 'kind' | 'title' | 'tables'> & Partial<K
   {
     kind: 'placement',
     title: 'Tests of inbox placement',
+    personal: null,
     tables: ['placement_tests', 'placement_seeds'],
     days: () => PLACEMENT_KEPT_MS / DAY_MS,
     since: 'the test',
@@ -139,6 +146,7 @@ const GIVEN: readonly (Pick<KindOfData, 'kind' | 'title' | 'tables'> & Partial<K
   {
     kind: 'webhook_attempts',
     title: 'Attempts of webhooks',
+    personal: null,
     tables: ['webhook_attempts'],
     days: () => ATTEMPT_KEPT_MS / DAY_MS,
     since: 'the attempt',
@@ -174,10 +182,12 @@ const GIVEN: readonly (Pick<KindOfData, 'kind' | 'title' | 'tables'> & Partial<K
     title: 'Users of the dashboard',
     personal: 'name and address',
     tables: ['users', 'sessions'],
+    days: null,
   },
   {
     kind: 'reports',
     title: 'Reports of receivers about domains',
+    personal: null,
     tables: ['domain_reports', 'domain_report_totals'],
     days: () => REPORT_KEPT_MS / DAY_MS,
     since: FROM_START,
@@ -185,6 +195,7 @@ const GIVEN: readonly (Pick<KindOfData, 'kind' | 'title' | 'tables'> & Partial<K
   {
     kind: 'tls_results',
     title: 'Results of encrypted connections, by domain',
+    personal: null,
     tables: ['tls_results'],
     days: () => TLS_RESULTS_DAYS,
     since: FROM_START,
@@ -192,6 +203,7 @@ const GIVEN: readonly (Pick<KindOfData, 'kind' | 'title' | 'tables'> & Partial<K
   {
     kind: 'failures',
     title: 'Classified failures, addresses masked',
+    personal: null,
     tables: ['classified_failures'],
     days: (config) => config.eventRetentionDays,
     setting: 'SENDWRIGHT_EVENT_RETENTION_DAYS',
@@ -200,14 +212,12 @@ const GIVEN: readonly (Pick<KindOfData, 'kind' | 'title' | 'tables'> & Partial<K
   {
     kind: 'statistics',
     title: 'Statistics: counts only',
+    personal: null,
     tables: ['figures', 'figure_packs'],
     days: () => FIGURES_KEPT_MS.day / DAY_MS,
     since: FROM_START,
   },
 ]
-
-/** What is not said of a kind: it has no personal data, and is kept until somebody removes it. */
-const OTHERWISE = { personal: null, days: null, setting: null, since: '' } as const
 
 export const KINDS_OF_DATA = GIVEN.map((kind): KindOfData => ({ ...OTHERWISE, ...kind }))
 
